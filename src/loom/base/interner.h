@@ -1,0 +1,49 @@
+// Interns strings: equal text gives the equal id, and an id gives back stable text.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "loom/base/check.h"
+#include "loom/base/hash.h"
+#include "loom/base/id.h"
+
+namespace loom {
+
+using StringId = Id<struct StringTag>;
+
+// Ids are dense, in first-intern order. Text lives as long as the interner and never moves.
+// Not thread-safe; one per module.
+class StringInterner {
+ public:
+  StringInterner();
+  StringInterner(StringInterner&&) = default;
+  StringInterner& operator=(StringInterner&&) = default;
+
+  StringId intern(std::string_view text);
+  // Invalid when `text` was never interned.
+  StringId find(std::string_view text) const;
+  std::string_view text(StringId id) const { return entries_[id.index()].text; }
+  size_t size() const { return entries_.size(); }
+
+ private:
+  struct Entry {
+    std::string_view text;
+    uint32_t hash;
+  };
+  static uint32_t hash_of(std::string_view text);
+  size_t slot_of(std::string_view text, uint32_t hash) const;
+  void grow();
+  std::string_view store(std::string_view text);
+
+  std::vector<Entry> entries_;
+  std::vector<uint32_t> table_;  // Open addressing; Id::kNone marks a free slot.
+  std::vector<std::unique_ptr<char[]>> blocks_;
+  size_t block_used_ = 0;
+  size_t block_size_ = 0;
+};
+
+}  // namespace loom

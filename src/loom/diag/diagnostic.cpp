@@ -1,0 +1,123 @@
+#include "loom/diag/diagnostic.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+#include "loom/base/file.h"
+#include "loom/base/hash.h"
+
+namespace loom {
+namespace {
+
+constexpr std::array kTable = {
+#define LOOM_DIAGNOSTIC(name, domain, number, severity, message, hint) \
+  DiagInfo{#name, #domain, number, Severity::severity, message, hint},
+#include "loom/diag/diagnostics.def"
+#undef LOOM_DIAGNOSTIC
+};
+
+std::string_view find_param(const std::vector<DiagParam>& params, std::string_view name) {
+  for (const DiagParam& param : params) {
+    if (param.name == name) return param.value;
+  }
+  return {};
+}
+
+// Replaces each `{name}`; a name without a parameter becomes empty text.
+std::string substitute(std::string_view pattern, const std::vector<DiagParam>& params) {
+  std::string text;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const size_t close = pattern[i] == '{' ? pattern.find('}', i) : std::string_view::npos;
+    if (close == std::string_view::npos) {
+      text.push_back(pattern[i]);
+      continue;
+    }
+    text.append(find_param(params, pattern.substr(i + 1, close - i - 1)));
+    i = close;
+  }
+  return text;
+}
+
+std::string_view nth_line(std::string_view text, uint32_t line) {
+  size_t begin = 0;
+  for (uint32_t i = 1; i < line; ++i) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string_view::npos) return {};
+    begin = end + 1;
+  }
+  std::string_view result = text.substr(begin, text.find('\n', begin) - begin);
+  if (result.ends_with('\r')) result.remove_suffix(1);
+  return result;
+}
+
+}  // namespace
+
+FileId SourceFiles::add_text(std::string path, std::string text) {
+  File file{std::move(path), hash_bytes(text), std::move(text), true};
+  files_.push_back(std::move(file));
+  return FileId(files_.size() - 1);
+}
+
+FileId SourceFiles::add_reference(std::string path, uint64_t hash) {
+  for (size_t i = 0; i < files_.size(); ++i) {
+    if (files_[i].hash == hash && files_[i].path == path) return FileId(i);
+  }
+  files_.push_back({std::move(path), hash, {}, false});
+  return FileId(files_.size() - 1);
+}
+
+std::string SourceFiles::line_text(FileId id, uint32_t line) const {
+  if (!id.valid() || id.index() >= files_.size() || line == 0) return {};
+  const File& file = files_[id.index()];
+  if (file.has_text) return std::string(nth_line(file.text, line));
+  const auto text = file.path == "-" ? std::unexpected(FileError{}) : read_file(file.path);
+  if (!text || hash_bytes(*text) != file.hash) return {};
+  return std::string(nth_line(*text, line));
+}
+
+std::string_view severity_name(Severity severity) {
+  static constexpr std::array<std::string_view, 4> kNames = {"error", "warning", "remark", "note"};
+  return kNames[static_cast<size_t>(severity)];
+}
+
+const DiagInfo& diag_info(Diag id) { return kTable[static_cast<size_t>(id)]; }
+size_t diag_count() { return kTable.size(); }
+
+std::string diag_code(Diag id) {
+  const DiagInfo& info = diag_info(id);
+  return fmt::format("{}/{:03}", info.domain, info.number);
+}
+
+std::string Diagnostic::message() const { return substitute(diag_info(id).message, params); }
+std::string Diagnostic::hint() const { return substitute(diag_info(id).hint, params); }
+std::string_view Diagnostic::param(std::string_view name) const { return find_param(params, name); }
+
+Diagnostic& Diagnostics::emit(Diag id, Location location, std::vector<DiagParam> params) {
+  return emit_as(diag_info(id).severity, id, location, std::move(params));
+}
+
+Diagnostic& Diagnostics::emit_as(Severity severity, Diag id, Location location,
+                                 std::vector<DiagParam> params) {
+  if (stopped()) {
+    overflow_ = {id, severity, location, std::move(params), {}};
+    return overflow_;
+  }
+  all_.push_back({id, severity, location, std::move(params), {}});
+  if (severity == Severity::Error && ++error_count_ == limit_ && limit_ > 1) {
+    all_.push_back({Diag::ParseTooManyErrors,
+                    Severity::Error,
+                    location,
+                    {{"count", fmt::format("{}", limit_)}},
+                    {}});
+    return all_[all_.size() - 2];
+  }
+  return all_.back();
+}
+
+void Diagnostics::clear() {
+  all_.clear();
+  error_count_ = 0;
+}
+
+}  // namespace loom
