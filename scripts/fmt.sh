@@ -1,0 +1,13 @@
+# shellcheck shell=bash
+# Formats the C++ files. Sourced by ./dev.
+
+# cpp_files: every C++ file of the repository, NUL-separated.
+cpp_files() {
+  find src tools tests bench examples \( -name '*.cpp' -o -name '*.h' \) -type f -print0 |
+    sort -z
+}
+
+command_fmt() {
+  [ $# -eq 0 ] || die_usage "fmt takes no arguments"
+  cpp_files | xargs -0 -r -P "$(jobs_count)" -n 16 clang-format-19 -i
+}

@@ -1,0 +1,45 @@
+# shellcheck shell=bash
+# Builds and runs the tests. Sourced by ./dev.
+
+# run_ctest PRESET [CTEST ARGS...]: keeps the output in the build folder for the closing lines.
+run_ctest() {
+  local preset=$1 folder
+  shift
+  folder=$(preset_folder "$preset")
+  ctest --test-dir "$folder" -j "$(jobs_count)" --output-on-failure --no-tests=error "$@" |
+    tee "$folder/test.log"
+}
+
+# closing_line PRESET: ctest's own summary, named by the build it belongs to.
+closing_line() {
+  local summary
+  summary=$(grep -E '[0-9]+ tests? failed out of|^No tests' "$(preset_folder "$1")/test.log" || true)
+  echo "$1: ${summary:-the tests did not run to their end}"
+}
+
+command_test() {
+  local filter='' release=1 asan=1 failed=0 argument
+  for argument in "$@"; do
+    case $argument in
+      --filter=*) filter=${argument#--filter=} ;;
+      --release-only) asan=0 ;;
+      --asan-only) release=0 ;;
+      *) die_usage "unknown argument '$argument' of test" ;;
+    esac
+  done
+  if [ -n "$filter" ] && [ $release = 1 ]; then asan=0; fi
+  local summary=()
+  if [ $release = 1 ]; then
+    build_targets release
+    run_ctest release ${filter:+-R "$filter"} || failed=1
+    summary+=("$(closing_line release)")
+  fi
+  if [ $asan = 1 ]; then
+    build_targets asan
+    # Everything else runs the same code through larger programs, too slowly under sanitizers.
+    run_ctest asan -R "${filter:-^(unit|golden|fuzz)[.]}" || failed=1
+    summary+=("$(closing_line asan)")
+  fi
+  printf '%s\n' "${summary[@]}"
+  return $failed
+}
