@@ -7,6 +7,8 @@
 #   LOOM_IREE_PYTHON  a Python that has IREE      LOOM_IREE_PYTHON_MISSING  why it is empty
 export LOOM_MLIR_OPT='' LOOM_MLIR_OPT_MISSING='' LOOM_IREE_PYTHON='' LOOM_IREE_PYTHON_MISSING=''
 
+: "${root:=$PWD}"
+
 prepare_peers() {
   local missing
   mapfile -t missing < <(missing_packages scripts/packages-bench.txt)

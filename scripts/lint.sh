@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # Checks the source. Sourced by ./dev. Every complaint names the place and the repair.
 source scripts/fmt.sh
+: "${root:=$PWD}"
 
 lint_format() {
   local bad
@@ -56,7 +57,8 @@ tidy_one() {
   if [ $status = 124 ]; then
     echo "$1: note: clang-tidy ran out of time; run clang-tidy-19 -p build $1" >&2
   elif [ $status != 0 ]; then
-    echo "${output:-$1: error: clang-tidy-19 -p build $1 failed}" | sed "s|$PWD/||g" >&2
+    output=${output:-$1: error: clang-tidy-19 -p build $1 failed}
+    echo "${output//$PWD\//}" >&2
     return 1
   fi
 }
@@ -73,6 +75,7 @@ lint_tidy() {
   echo "lint: clang-tidy on ${#files[@]} files" >&2
   deadline=$(($(date +%s) + ${LOOM_TIDY_SECONDS:-600}))
   export -f tidy_one
+  # shellcheck disable=SC2016  # the inner shell expands these
   printf '%s\0' "${files[@]}" |
     xargs -0 -P "$(jobs_count)" -I{} bash -c 'tidy_one "$1" "$2"' tidy {} "$deadline"
 }

@@ -17,10 +17,10 @@ void set_check_handler(CheckHandler handler);
 
 }  // namespace loom
 
-#define LOOM_CHECK(condition, message)                                            \
-  do {                                                                            \
-    if (!(condition)) [[unlikely]]                                                \
-      ::loom::check_failed(__FILE__, __LINE__, #condition, message);              \
+#define LOOM_CHECK(condition, message)                               \
+  do {                                                               \
+    if (!(condition)) [[unlikely]]                                   \
+      ::loom::check_failed(__FILE__, __LINE__, #condition, message); \
   } while (false)
 
 #ifdef NDEBUG

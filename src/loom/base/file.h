@@ -39,13 +39,14 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// Replaces `path` with `content` atomically: written to a temporary file beside it, synced, renamed.
-// On failure the old content stays and no temporary file is left. "-" writes standard output.
+// Replaces `path` with `content` atomically: written to a temporary file beside it, synced,
+// renamed. On failure the old content stays and no temporary file is left. "-" writes standard
+// output.
 FileResult<void> write_file(const std::string& path, std::string_view content);
 
 // Several output files that appear together. add() stages content on disk beside its destination;
 // commit() renames all of them; without a commit the destructor removes every staged file, and
-// folders that add() created and that are still empty.
+// folders that add_folder() created and that are still empty.
 class OutputSet {
  public:
   OutputSet() = default;

@@ -25,7 +25,8 @@ uint32_t StringInterner::hash_of(std::string_view text) {
     left -= 8;
   }
   uint64_t tail = 0;
-  for (size_t i = 0; i < left; ++i) tail |= static_cast<uint64_t>(static_cast<uint8_t>(data[i])) << (8 * i);
+  for (size_t i = 0; i < left; ++i)
+    tail |= static_cast<uint64_t>(static_cast<uint8_t>(data[i])) << (8 * i);
   h = (h ^ tail) * 0xd6e8feb86659fd93ull;
   return static_cast<uint32_t>(h >> 32);
 }

@@ -24,19 +24,28 @@ std::string_view find_param(const std::vector<DiagParam>& params, std::string_vi
   return {};
 }
 
-// Replaces each `{name}`; a name without a parameter becomes empty text.
-std::string substitute(std::string_view pattern, const std::vector<DiagParam>& params) {
+struct Substituted {
   std::string text;
+  bool has_placeholder = false;
+  bool has_value = false;  // some placeholder was replaced by text
+};
+
+// Replaces each `{name}`; a name without a parameter becomes empty text.
+Substituted substitute(std::string_view pattern, const std::vector<DiagParam>& params) {
+  Substituted result;
   for (size_t i = 0; i < pattern.size(); ++i) {
     const size_t close = pattern[i] == '{' ? pattern.find('}', i) : std::string_view::npos;
     if (close == std::string_view::npos) {
-      text.push_back(pattern[i]);
+      result.text.push_back(pattern[i]);
       continue;
     }
-    text.append(find_param(params, pattern.substr(i + 1, close - i - 1)));
+    const std::string_view value = find_param(params, pattern.substr(i + 1, close - i - 1));
+    result.has_placeholder = true;
+    result.has_value |= !value.empty();
+    result.text.append(value);
     i = close;
   }
-  return text;
+  return result;
 }
 
 std::string_view nth_line(std::string_view text, uint32_t line) {
@@ -89,8 +98,13 @@ std::string diag_code(Diag id) {
   return fmt::format("{}/{:03}", info.domain, info.number);
 }
 
-std::string Diagnostic::message() const { return substitute(diag_info(id).message, params); }
-std::string Diagnostic::hint() const { return substitute(diag_info(id).hint, params); }
+std::string Diagnostic::message() const { return substitute(diag_info(id).message, params).text; }
+
+std::string Diagnostic::hint() const {
+  Substituted hint = substitute(diag_info(id).hint, params);
+  return hint.has_placeholder && !hint.has_value ? std::string() : std::move(hint.text);
+}
+
 std::string_view Diagnostic::param(std::string_view name) const { return find_param(params, name); }
 
 Diagnostic& Diagnostics::emit(Diag id, Location location, std::vector<DiagParam> params) {

@@ -15,6 +15,9 @@ std::string place_text(const Location& location, const SourceFiles& files) {
   return fmt::format("{}:{}:{}: ", path == "-" ? "<stdin>" : path, location.line, location.column);
 }
 
+// The bytes after the first of a UTF-8 character; they take no column of their own.
+bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
 // Long lines are cut to a window around the caret, so that one huge line cannot flood a terminal.
 void append_excerpt(std::string& out, const Location& location, const SourceFiles& files) {
   constexpr size_t kWindow = 160;
@@ -24,18 +27,22 @@ void append_excerpt(std::string& out, const Location& location, const SourceFile
   size_t begin = 0;
   if (line.size() > kWindow) {
     begin = caret > kWindow / 2 ? caret - kWindow / 2 : 0;
-    while (begin > 0 && (static_cast<unsigned char>(line[begin]) & 0xc0) == 0x80) --begin;
-    line = line.substr(begin, kWindow);
+    while (begin > 0 && is_continuation(line[begin])) --begin;
+    size_t end = std::min(begin + kWindow, line.size());
+    while (end < line.size() && is_continuation(line[end])) ++end;
+    line = line.substr(begin, end - begin);
     caret -= begin;
   }
   std::string marks;
   for (size_t i = 0; i < caret; ++i) {
-    // A tab keeps its width; the bytes after the first of a UTF-8 character take none.
-    if ((static_cast<unsigned char>(line[i]) & 0xc0) != 0x80) marks.push_back(line[i] == '\t' ? '\t' : ' ');
+    if (!is_continuation(line[i]))
+      marks.push_back(line[i] == '\t' ? '\t' : ' ');  // a tab keeps its width
   }
   marks.push_back('^');
-  const size_t room = line.size() > caret ? line.size() - caret : 1;
-  marks.append(std::min<size_t>(std::max(1u, location.length), room) - 1, '~');
+  const size_t last = std::min<size_t>(line.size(), caret + std::max(1u, location.length));
+  for (size_t i = caret + 1; i < last; ++i) {
+    if (!is_continuation(line[i])) marks.push_back('~');
+  }
   out += fmt::format("  {}\n  {}\n", line, marks);
 }
 
