@@ -73,13 +73,14 @@ void StringInterner::grow() {
 }
 
 std::string_view StringInterner::store(std::string_view text) {
+  if (text.empty()) return {};
   if (block_used_ + text.size() > block_size_) {
     block_size_ = std::max(kBlockSize, text.size());
     blocks_.push_back(std::make_unique<char[]>(block_size_));
     block_used_ = 0;
   }
   char* place = blocks_.back().get() + block_used_;
-  if (!text.empty()) std::memcpy(place, text.data(), text.size());
+  std::memcpy(place, text.data(), text.size());
   block_used_ += text.size();
   return {place, text.size()};
 }
