@@ -100,7 +100,11 @@ function(loom_room path)
                                                ${CMAKE_BINARY_DIR}/fuzz)
       target_link_libraries(${stem} PRIVATE loom_${name})
       target_link_options(${stem} PRIVATE -fsanitize=fuzzer)
-      set_property(GLOBAL APPEND PROPERTY LOOM_FUZZERS ${stem})
+      # Seeds are tests/fuzz/<program>/; crashes are kept beside the program.
+      add_test(NAME fuzz.${stem}
+               COMMAND ${CMAKE_SOURCE_DIR}/scripts/fuzz.sh $<TARGET_FILE:${stem}>
+                       ${CMAKE_SOURCE_DIR}/tests/fuzz/${stem} ${CMAKE_BINARY_DIR}/fuzz/crashes)
+      set_tests_properties(fuzz.${stem} PROPERTIES TIMEOUT 300)
     endforeach()
   endif()
 endfunction()
