@@ -131,15 +131,15 @@ class RunMainDeathTest : public ::testing::Test {
 TEST_F(RunMainDeathTest, BreachedCheckLeavesAReproducer) {
   std::ofstream(folder_ / "in put.loom") << "some text";
   const std::string input = (folder_ / "in put.loom").string();
-  EXPECT_DEATH(run_with(
-                   {input.c_str(), "it's"},
+  const char* arguments[] = {"loom-example", input.c_str(), "it's"};
+  EXPECT_DEATH(run_main(
+                   3, arguments, kInfo, [](CLI::App& app) { app.allow_extras(); },
                    [&](Tool& tool) {
                      EXPECT_TRUE(tool.read_input(input));
                      LOOM_CHECK(input.empty(), "the loom is jammed");
                      return tool.result();
-                   },
-                   [](CLI::App& app) { app.allow_extras(); }),
-               "");
+                   }),
+               "internal failure: the loom is jammed.*reproducer: ");
   std::filesystem::path reproducer;
   for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
     if (entry.is_directory()) reproducer = entry.path();
