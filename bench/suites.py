@@ -1,0 +1,76 @@
+"""The suites: which sides are measured and which rows are made of them."""
+
+import dataclasses
+
+import sides
+
+
+@dataclasses.dataclass
+class Row:
+    case: str
+    metric: str
+    unit: str
+    better: str  # lower | higher
+    ours: tuple  # side name, key
+    peer: tuple | None = None
+    peer_name: str = ""
+    target: float | None = None
+    target_kind: str = "ours"  # ratio | ours
+
+
+@dataclasses.dataclass
+class Suite:
+    name: str
+    sides: list
+    rows: list
+
+
+def _compile_suite():
+    ours = "bench_compile"
+    rows = [
+        Row("text to verified module, 20,000 functions", "throughput", "ops/s", "higher",
+            (ours, "parse_ops_per_second"), ("mlir-opt", "parse_ops_per_second"),
+            "mlir-opt 19 parser", 10, "ratio"),
+        Row("link and select one root of 5,000 symbols", "time", "ms", "lower", (ours, "link"),
+            target=0.1),
+    ]
+    for launches in sides.MODEL_LAUNCHES:
+        rows.append(Row(f"prepare a model of {launches:,} launches", "time", "ms", "lower",
+                        (ours, f"prepare_{launches}"), target=1 if launches == 1024 else None))
+    for launches in sides.MODEL_LAUNCHES:
+        rows.append(Row(f"prepare a model of {launches:,} launches", "time per launch", "ns",
+                        "lower", (ours, f"prepare_{launches}_per_launch")))
+    for size in ("small", "large"):
+        rows.append(Row(f"request to callable x86-64 code, {size} kernel", "time", "ms", "lower",
+                        (ours, f"kernel_{size}"), ("IREE compiler", size),
+                        f"IREE {sides.IREE_VERSION} compiler", 1 if size == "small" else None))
+    program = sides.Program(ours, lambda context: [context.inputs], sides.compile_inputs)
+    return Suite("compile", [program, sides.MlirOpt(), sides.IreeCompile()], rows)
+
+
+def _issue_suite():
+    ours, tbb = "bench_issue", "bench_issue_tbb"
+    chain = f"serial chain of {sides.DISPATCHES:,} empty kernels"
+    forks = f"chain of {sides.DISPATCHES // 2:,} forks of two empty kernels"
+    rows = [
+        Row(chain, "time per dispatch", "ns", "lower", (ours, "serial"), (tbb, "serial"),
+            "oneTBB flow graph, lightweight", 10),
+        Row(chain, "time per dispatch", "ns", "lower", (ours, "serial"),
+            ("IREE local-sync", "serial"), f"IREE {sides.IREE_VERSION} local-sync"),
+        Row(chain, "time per dispatch", "ns", "lower", (ours, "serial"),
+            ("IREE local-task", "serial"), f"IREE {sides.IREE_VERSION} local-task"),
+        Row(chain + ", every binding replaced at every issue", "time per dispatch", "ns", "lower",
+            (ours, "rebind"), (tbb, "serial"), "oneTBB flow graph, lightweight"),
+        Row(forks, "time per fork and join", "ns", "lower", (ours, "fork_join"),
+            (tbb, "fork_join"), "oneTBB flow graph"),
+        Row(forks, "time per fork and join", "ns", "lower", (ours, "fork_join"),
+            (tbb, "parallel_invoke"), "oneTBB parallel_invoke"),
+    ]
+    program = sides.Program(ours, lambda context: [context.inputs / "dispatches.loom",
+                                                   sides.DISPATCHES], sides.issue_inputs)
+    peer = sides.Program(tbb, lambda context: [sides.DISPATCHES])
+    return Suite("issue", [program, peer, sides.IreeRun("local-sync"),
+                           sides.IreeRun("local-task")], rows)
+
+
+SUITES = {"compile": _compile_suite(), "issue": _issue_suite()}
