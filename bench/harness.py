@@ -123,10 +123,14 @@ def write_whole(path, text):
 
 
 def main():
+    if len(sys.argv) < 2 or sys.argv[1] not in suites.SUITES or sys.argv[2:] not in ([],
+                                                                                    ["--quick"]):
+        print(f"usage: bench/run {'|'.join(suites.SUITES)} [--quick]", file=sys.stderr)
+        return 2
     suite = suites.SUITES[sys.argv[1]]
     work = ROOT / "build" / "bench"
-    context = Context(root=ROOT, bin=ROOT / "build" / "bin", work=work,
-                      quick="--quick" in sys.argv[2:])
+    context = Context(bin=pathlib.Path(os.environ["LOOM_BIN"]), work=work,
+                      quick=len(sys.argv) > 2)
     (work / "inputs").mkdir(parents=True, exist_ok=True)
     try:
         samples, skipped = measure(suite, context)

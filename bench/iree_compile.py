@@ -1,4 +1,4 @@
-"""Peer of suite `compile`: IREE's compiler in this process. Runs inside build/bench/venv.
+"""Peer of suite `compile`: IREE's compiler in this process. Runs inside build/bench-venv.
 
 usage: iree_compile.py FLAGS_JSON FILE... (--check | --repeat=N)
 Every FILE `kernel-NAME.mlir` holds one function @NAME over two tensors. Prints one JSON object:

@@ -2,11 +2,11 @@
 
 import dataclasses
 import json
+import os
 import pathlib
-import shutil
+import re
 import statistics
 import subprocess
-import sys
 
 import generate
 
@@ -26,7 +26,6 @@ class BenchError(Exception):
 
 @dataclasses.dataclass
 class Context:
-    root: pathlib.Path
     bin: pathlib.Path
     work: pathlib.Path
     quick: bool
@@ -91,9 +90,7 @@ class MlirOpt:
         self._ops = 0
 
     def prepare(self, context):
-        self._program = shutil.which("mlir-opt-19")
-        if not self._program:
-            raise Unavailable("mlir-opt-19 is not installed (apt-get install mlir-19-tools)")
+        self._program = peer_program("LOOM_MLIR_OPT", "mlir-opt")
         self._ops = int((context.inputs / "twin.ops").read_text())
         if context.quick:
             return
@@ -112,28 +109,25 @@ class MlirOpt:
         return {"parse_ops_per_second": self._ops / rows["Parser"]}
 
 
-IREE_VERSION = "3.13.0"
+# Stated once, beside the requirement that installs it.
+IREE_VERSION = re.search(r"^iree-base-compiler==(\S+)", (
+    pathlib.Path(__file__).resolve().parent.parent / "scripts" / "bench-requirements.txt"
+).read_text(), re.MULTILINE).group(1)
 IREE_FLAGS = ["--iree-hal-target-device=local",
               "--iree-hal-local-target-device-backends=llvm-cpu",
               "--iree-llvmcpu-target-cpu=host"]
 
 
-def iree_folder(context):
-    """The programs of a virtual environment with IREE; makes it on first use."""
-    venv = context.work / "venv"
-    if not (venv / "bin" / "iree-compile").exists():
-        print("[bench] install IREE into build/bench/venv", file=sys.stderr, flush=True)
-        steps = [[sys.executable, "-m", "venv", venv],
-                 [venv / "bin" / "pip", "--disable-pip-version-check", "-q", "install",
-                  "--retries", "1", "--timeout", "15",
-                  f"iree-base-compiler=={IREE_VERSION}", f"iree-base-runtime=={IREE_VERSION}"]]
-        for step in steps:
-            done = subprocess.run([str(part) for part in step], capture_output=True, text=True)
-            if done.returncode != 0:
-                lines = (done.stderr or done.stdout).strip().splitlines()
-                raise Unavailable(f"IREE {IREE_VERSION} cannot be installed: "
-                                  f"{lines[-1] if lines else 'no message'}")
-    return venv / "bin"
+def peer_program(variable, name):
+    """The program that `./dev bench` found for a peer, or the reason why there is none."""
+    path = os.environ.get(variable)
+    if not path:
+        raise Unavailable(os.environ.get(f"{variable}_MISSING") or f"{name} was not looked for")
+    return pathlib.Path(path)
+
+
+def iree_python():
+    return peer_program("LOOM_IREE_PYTHON", "IREE")
 
 
 class IreeCompile:
@@ -145,7 +139,7 @@ class IreeCompile:
         self._command = []
 
     def prepare(self, context):
-        python = iree_folder(context) / "python3"
+        python = iree_python()
         files = []
         for size in generate.KERNEL_STEPS:
             path = context.inputs / f"kernel-{size}.mlir"
@@ -170,7 +164,7 @@ class IreeRun:
         self._program = None
 
     def prepare(self, context):
-        folder = iree_folder(context)
+        folder = iree_python().parent
         source = context.inputs / "dispatches.mlir"
         module = context.inputs / f"dispatches-{self._device}.vmfb"
         source.write_text(generate.iree_dispatches(DISPATCHES))
