@@ -3,7 +3,11 @@
 
 # cpp_files: every C++ file of the repository, NUL-separated.
 cpp_files() {
-  find src tools tests bench examples \( -name '*.cpp' -o -name '*.h' \) -type f -print0 |
+  local folder folders=()
+  for folder in src tools tests bench examples; do
+    [ ! -d "$folder" ] || folders+=("$folder")
+  done
+  find "${folders[@]}" \( -name '*.cpp' -o -name '*.h' \) -type f -print0 |
     sort -z
 }
 

@@ -14,13 +14,13 @@ lint_format() {
 }
 
 # changed_files: files of this change. On a branch that is everything since it left origin/main, on
-# main (as in CI) the last commit; files not yet committed always count.
+# main (as in CI) the last commit; --since=REV says otherwise. Files not yet committed always count.
 changed_files() {
-  local base=''
-  if git rev-parse -q --verify origin/main >/dev/null; then
+  local base=$lint_since
+  if [ -z "$base" ] && git rev-parse -q --verify origin/main >/dev/null; then
     base=$(git merge-base HEAD origin/main || true)
   fi
-  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+  if [ -z "$lint_since" ] && { [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; }; then
     base=$(git rev-parse -q --verify HEAD~1 || git hash-object -t tree /dev/null)
   fi
   {
@@ -82,9 +82,14 @@ lint_tidy() {
 
 command_lint() {
   local tidy=1 failed=0 argument
+  lint_since=''
   for argument in "$@"; do
     case $argument in
       --no-tidy) tidy=0 ;;
+      --since=*)
+        lint_since=$(git rev-parse -q --verify "${argument#--since=}^{commit}") ||
+          die_usage "'${argument#--since=}' is not a revision"
+        ;;
       *) die_usage "unknown argument '$argument' of lint" ;;
     esac
   done
