@@ -66,7 +66,7 @@ FileResult<std::string> stage(const std::string& path, std::string_view content)
   const fs::path target(path);
   std::error_code ignored;
   if (fs::is_directory(target, ignored)) return std::unexpected(FileError{path, "is a directory"});
-  const std::string temporary = temporary_beside(path);
+  std::string temporary = temporary_beside(path);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.fd < 0) return system_error(path);
   auto written = write_descriptor(file.fd, path, content);
