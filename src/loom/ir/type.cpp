@@ -1,0 +1,138 @@
+#include "loom/ir/type.h"
+
+#include <algorithm>
+#include <array>
+
+namespace loom {
+namespace {
+
+struct ScalarRow {
+  std::string_view text;
+  unsigned bits;
+  ScalarFamily family;
+};
+struct KindRow {
+  std::string_view text;
+  bool shaped;
+  bool encoding;
+  bool align;
+};
+
+constexpr std::array kScalars = {
+#define LOOM_SCALAR(name, text, bits, family) ScalarRow{text, bits, ScalarFamily::family},
+#define LOOM_OPAQUE(name, text)
+#define LOOM_SHAPED(name, text, encoding, align)
+#include "loom/ir/types.def"
+};
+static_assert(kScalars.size() == kScalarCount);
+
+constexpr std::array kKinds = {
+    KindRow{"scalar", false, false, false},
+#define LOOM_SCALAR(name, text, bits, family)
+#define LOOM_OPAQUE(name, text) KindRow{text, false, false, false},
+#define LOOM_SHAPED(name, text, encoding, align) KindRow{text, true, encoding, align},
+#include "loom/ir/types.def"
+};
+
+constexpr uint32_t kFree = TypeId::kNone;
+
+}  // namespace
+
+std::string_view scalar_name(ScalarKind kind) { return kScalars[static_cast<size_t>(kind)].text; }
+
+std::optional<ScalarKind> scalar_from_name(std::string_view text) {
+  for (size_t i = 0; i < kScalars.size(); ++i) {
+    if (kScalars[i].text == text) return static_cast<ScalarKind>(i);
+  }
+  return std::nullopt;
+}
+
+unsigned scalar_bits(ScalarKind kind) { return kScalars[static_cast<size_t>(kind)].bits; }
+unsigned scalar_bytes(ScalarKind kind) { return (scalar_bits(kind) + 7) / 8; }
+ScalarFamily scalar_family(ScalarKind kind) { return kScalars[static_cast<size_t>(kind)].family; }
+
+std::string_view type_kind_name(TypeKind kind) { return kKinds[static_cast<size_t>(kind)].text; }
+bool is_shaped(TypeKind kind) { return kKinds[static_cast<size_t>(kind)].shaped; }
+bool allows_encoding(TypeKind kind) { return kKinds[static_cast<size_t>(kind)].encoding; }
+bool allows_align(TypeKind kind) { return kKinds[static_cast<size_t>(kind)].align; }
+
+bool Type::has_dynamic_dims() const {
+  return std::ranges::any_of(dims, [](Dim dim) { return dim.is_dynamic(); });
+}
+
+TypeStore::TypeStore() : table_(64, kFree) {
+  for (size_t i = 0; i < kScalarCount; ++i) {
+    intern({.kind = TypeKind::Scalar, .element = static_cast<ScalarKind>(i)});
+  }
+  for (size_t i = 1; i < kKinds.size(); ++i) {
+    if (!kKinds[i].shaped) intern({.kind = static_cast<TypeKind>(i)});
+  }
+}
+
+// Opaque kinds follow the scalars in table order, as the constructor interned them.
+TypeId TypeStore::opaque(TypeKind kind) const {
+  LOOM_DCHECK(kind != TypeKind::Scalar && !is_shaped(kind), "not an opaque type kind");
+  return TypeId(kScalarCount + static_cast<size_t>(kind) - 1);
+}
+
+uint64_t TypeStore::hash_of(const Type& type) {
+  uint64_t hash = (static_cast<uint64_t>(type.kind) << 8) | static_cast<uint64_t>(type.element);
+  hash = hash_combine(hash, type.encoding.index());
+  hash =
+      hash_combine(hash, (static_cast<uint64_t>(type.align) << 32) | type.encoding_value.index());
+  for (Dim dim : type.dims) hash = hash_combine(hash, static_cast<uint64_t>(dim.raw()));
+  return hash;
+}
+
+bool TypeStore::equal(const Type& a, const Type& b) {
+  return a.kind == b.kind && a.element == b.element && a.align == b.align &&
+         a.encoding == b.encoding && a.encoding_value == b.encoding_value &&
+         std::ranges::equal(a.dims, b.dims);
+}
+
+TypeId TypeStore::intern(const Type& type) {
+  const uint64_t hash = hash_of(type);
+  const size_t mask = table_.size() - 1;
+  size_t slot = hash & mask;
+  for (; table_[slot] != kFree; slot = (slot + 1) & mask) {
+    if (hashes_[table_[slot]] == hash && equal(types_[table_[slot]], type)) {
+      return TypeId(table_[slot]);
+    }
+  }
+  const auto index = static_cast<uint32_t>(types_.size());
+  Type stored = type;
+  if (!type.dims.empty()) {
+    dim_storage_.emplace_back(type.dims.begin(), type.dims.end());
+    stored.dims = dim_storage_.back();
+  }
+  types_.push_back(stored);
+  hashes_.push_back(hash);
+  table_[slot] = index;
+  if (types_.size() * 2 > table_.size()) grow();
+  return TypeId(index);
+}
+
+void TypeStore::grow() {
+  std::vector<uint32_t> larger(table_.size() * 2, kFree);
+  const size_t mask = larger.size() - 1;
+  for (size_t i = 0; i < hashes_.size(); ++i) {
+    size_t slot = hashes_[i] & mask;
+    while (larger[slot] != kFree) slot = (slot + 1) & mask;
+    larger[slot] = static_cast<uint32_t>(i);
+  }
+  table_ = std::move(larger);
+}
+
+std::optional<uint64_t> dense_bytes(const Type& type) {
+  if (type.encoding.valid() || type.encoding_value.valid()) return std::nullopt;
+  uint64_t bytes = scalar_bytes(type.element);
+  for (Dim dim : type.dims) {
+    if (dim.is_dynamic()) return std::nullopt;
+    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(dim.extent()), &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+}  // namespace loom
