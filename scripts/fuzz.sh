@@ -14,7 +14,7 @@ folders=("$scratch/corpus")
 [ ! -d "$seeds" ] || folders+=("$seeds")
 if ! "$program" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=2048 -max_len=65536 -seed=1 \
   -artifact_prefix="$crashes/" "${folders[@]}" >"$scratch/log" 2>&1; then
-  tail -n 60 "$scratch/log"
+  tail -n 150 "$scratch/log"
   exit 1
 fi
 grep -E '^Done ' "$scratch/log" || {
