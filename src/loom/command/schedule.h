@@ -1,0 +1,22 @@
+// The schedule tree: waves for display, and its printed forms.
+#pragma once
+
+#include <string>
+
+#include "loom/command/plan.h"
+
+namespace loom {
+
+// One line a node, indented by nesting (capped), with wave numbers:
+//   serial
+//     wave 0: @project_block [8, 1, 1] (%parameters "blk.12.projection.weight", %input, %hidden)
+std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& program);
+
+// The same tree as a Graphviz digraph.
+std::string schedule_dot(const PreparedPlan& plan, const PreparedProgram& program);
+
+// `@entry [x, y, z] (arguments)` of one command, as both forms and cmd.core print it.
+std::string command_text(const PreparedPlan& plan, const PreparedProgram& program,
+                         uint32_t command);
+
+}  // namespace loom
