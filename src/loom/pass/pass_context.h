@@ -1,0 +1,36 @@
+// What every pass works on, and the storage that passes share.
+//
+// A pass is a function over one root: a symbol-defining operation with a body (command program,
+// function, kernel). It changes that body only, never a signature, and costs time linear in the
+// operations of the root, not of the module. Nothing in a pass recurses over nesting.
+#pragma once
+
+#include <memory>
+
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+
+namespace loom {
+
+class PassWorkspace;
+
+// Lend one context to all passes over a module: its dense tables are kept between them. The module
+// and the diagnostics must outlive it. Not thread-safe.
+class PassContext {
+ public:
+  PassContext(Module& module, Diagnostics& diagnostics);
+  ~PassContext();
+  PassContext(const PassContext&) = delete;
+  PassContext& operator=(const PassContext&) = delete;
+
+  Module& module() const { return module_; }
+  Diagnostics& diagnostics() const { return diagnostics_; }
+  PassWorkspace& workspace() { return *workspace_; }
+
+ private:
+  Module& module_;
+  Diagnostics& diagnostics_;
+  std::unique_ptr<PassWorkspace> workspace_;
+};
+
+}  // namespace loom
