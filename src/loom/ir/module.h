@@ -98,6 +98,14 @@ struct RegionTrivia {
   StringId after_close;                // on the line of `}`
 };
 
+// A region that is still encoded: its place in `Module::backing` and the symbols it mentions.
+struct DeferredBody {
+  size_t offset = 0;
+  size_t size = 0;
+  uint64_t hash = 0;  // XXH3 of the encoded bytes
+  std::vector<StringId> references;
+};
+
 class Module {
  public:
   // `files` resolves locations; it must outlive the module and may be shared by several.
@@ -114,6 +122,7 @@ class Module {
   // from the symbol index of bytecode.
   std::unordered_map<uint32_t, std::vector<Access>> access_facets;
   std::string backing;  // bytecode that deferred regions point into
+  std::unordered_map<uint32_t, DeferredBody> deferred_bodies;  // by RegionId index
 
   SourceFiles& files() const { return *files_; }
   RegionId body() const { return RegionId(0u); }
