@@ -1,0 +1,34 @@
+// Kernels to x86-64 code.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+#include "loom/target/llvm/options.h"
+
+namespace loom {
+
+struct X86Options {
+  std::string cpu;    // LLVM's name; "" is generic x86-64, "native" the machine that compiles
+  int opt_level = 2;  // 0 to 3
+  DenormalMode denormals = DenormalMode::Keep;
+};
+
+// "x86_64" or "x86_64:CPU". An unknown family or CPU is TARGET/001 at `location`.
+std::optional<X86Options> parse_x86_target(std::string_view text, Location location,
+                                           Diagnostics& diagnostics);
+
+// Compiles the kernels (`kernel.def` operations of the verified module; none means all of them) and
+// the functions they call. Each kernel becomes a LoomKernelEntry (kernel_abi.h) under its export
+// name, or else its symbol. Objects are position independent and need libm. The bytes depend only
+// on the arguments, and with "native" on the machine. On failure the diagnostics say why. Several
+// threads may compile at once, each with its own module.
+std::optional<std::string> compile_x86(const Module& module, std::span<const OpId> kernels,
+                                       OutputForm form, const X86Options& options,
+                                       Diagnostics& diagnostics);
+
+}  // namespace loom

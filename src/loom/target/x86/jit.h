@@ -1,0 +1,66 @@
+// Kernels to callable x86-64 code in this process.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string_view>
+
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+#include "loom/target/llvm/options.h"
+#include "loom/target/x86/kernel_abi.h"
+
+namespace loom {
+
+enum class JitTier : uint8_t {
+  Fast,       // least time to callable code
+  Optimized,  // vectorized loops; several times the compile time
+};
+
+struct JitOptions {
+  JitTier tier = JitTier::Optimized;
+  DenormalMode denormals = DenormalMode::Keep;
+};
+
+// Code of one kernel. Dies with this object (which may outlive its engine), so nothing may run it
+// then.
+class JitKernel {
+ public:
+  JitKernel() = default;
+  JitKernel(JitKernel&& other) noexcept;
+  JitKernel& operator=(JitKernel&& other) noexcept;
+  ~JitKernel();
+
+  LoomKernelEntry entry() const { return entry_; }
+
+ private:
+  friend class JitEngine;
+  struct Code;
+  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry entry);
+
+  std::unique_ptr<Code> code_;
+  LoomKernelEntry entry_ = nullptr;
+};
+
+// Compiles for the CPU of this machine. All members may be called from several threads at once.
+class JitEngine {
+ public:
+  // Null, with a diagnostic, when code cannot be generated on this machine.
+  static std::unique_ptr<JitEngine> create(Diagnostics& diagnostics);
+  ~JitEngine();
+
+  // `kernel` is a `kernel.def` of the verified module. Kernels of equal names do not collide. The
+  // module is read during the call only, and no other thread may use it meanwhile.
+  std::optional<JitKernel> add(const Module& module, OpId kernel, const JitOptions& options,
+                               Diagnostics& diagnostics);
+  // Loads an object that compile_x86 made and finds the entry `symbol` in it.
+  std::optional<JitKernel> add_object(std::string_view object, std::string_view symbol,
+                                      Diagnostics& diagnostics);
+
+ private:
+  struct Impl;
+  explicit JitEngine(std::shared_ptr<Impl> impl);
+  std::shared_ptr<Impl> impl_;
+};
+
+}  // namespace loom

@@ -1,0 +1,35 @@
+/* How a compiled x86-64 kernel is called. Plain C, so that a C program can link an object.
+ *
+ * `args` has one 8-byte slot per launch argument:
+ *   buffer, view         address of its first byte
+ *   index, offset        64 bits
+ *   i1, i8, i16, i32     zero-extended
+ *   i64                  64 bits
+ *   f64, f32, narrower   the bits, zero-extended
+ *
+ * The entry runs the workgroups [begin, end) of the dispatch, numbered with x fastest, and all
+ * workitems of each one. `shape` gives the workgroup counts and the workgroup size of the whole
+ * dispatch; a size that the kernel's configuration fixes by itself must be passed unchanged. The
+ * function keeps no state, allocates nothing, never unwinds and may run on any number of threads
+ * at once; disjoint ranges of one dispatch may run concurrently. `args` and `shape` are not
+ * written and must not overlap storage that the kernel writes.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct LoomDispatchShape {
+  uint32_t count[3]; /* workgroups along x, y, z */
+  uint32_t size[3];  /* workitems of a workgroup along x, y, z */
+} LoomDispatchShape;
+
+typedef void (*LoomKernelEntry)(const uint64_t* args, const LoomDispatchShape* shape,
+                                uint64_t begin, uint64_t end);
+
+#ifdef __cplusplus
+}
+#endif
