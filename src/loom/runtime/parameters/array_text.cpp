@@ -306,6 +306,7 @@ std::string format_element(ElementType element, const std::byte* at) {
   if (element == ElementType::F64) return fmt::format("{}", value);
   if (element == ElementType::F32) return fmt::format("{}", static_cast<float>(value));
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
+  if (std::fabs(value) < 1e7 && value == std::trunc(value)) return fmt::format("{:.0f}", value);
   // Few digits suffice for few bits, so the shortest text is found by trying.
   std::string text;
   for (int digits = 1; digits <= 9; ++digits) {

@@ -36,7 +36,8 @@ std::expected<void, std::string> store_literal(ElementType element, std::string_
 std::expected<void, std::string> fill_literal(ElementType element, std::string_view literal,
                                               std::span<std::byte> bytes);
 
-// The shortest decimal text that store_literal turns into the same element; NaN is `nan`.
+// The shortest decimal text that store_literal turns into the same element; NaN is `nan`. Whole
+// numbers of the floats below 32 bits are written out: 65504, not 6.55e+04.
 std::string format_element(ElementType element, const std::byte* at);
 // Nested brackets, one innermost row a line, no line end after the last:
 //   [[1, 2],
