@@ -72,9 +72,8 @@ class Flattener {
     const OpId callee = module_.symbol(name);
     if (!callee.valid() || module_.op(callee).kind != OpKind::CommandProgramDef) {
       const OpId place = callee.valid() ? callee : launch;
-      Diagnostic& diagnostic =
-          diagnostics_.emit(Diag::SymbolUnresolvedProgram, module_.location(place),
-                            {{"symbol", std::string(name)}});
+      Diagnostic& diagnostic = diagnostics_.emit(
+          Diag::SymbolUnresolvedProgram, module_.location(place), {{"symbol", std::string(name)}});
       if (callee.valid()) {
         diagnostic.notes.push_back({module_.location(launch), "launched here"});
       }
@@ -92,9 +91,10 @@ class Flattener {
       cycle += fmt::format("@{} -> ", symbol_text(module_, stack_[i].program));
       if (i + 1 < stack_.size()) {
         const OpId step = stack_[i].launches[stack_[i].next - 1];
-        notes.push_back({module_.location(step),
-                         fmt::format("@{} launches @{} here", symbol_text(module_, stack_[i].program),
-                                     symbol_text(module_, stack_[i + 1].program))});
+        notes.push_back(
+            {module_.location(step),
+             fmt::format("@{} launches @{} here", symbol_text(module_, stack_[i].program),
+                         symbol_text(module_, stack_[i + 1].program))});
       }
     }
     cycle += fmt::format("@{}", symbol_text(module_, callee));
@@ -111,7 +111,8 @@ class Flattener {
       const OpKind kind = module_.op(id).kind;
       if (kind != OpKind::ScfFor && kind != OpKind::ScfIf) return;
       const OpId parent = parent_op(module_, id);
-      if (module_.op(parent).kind == OpKind::CommandConcurrent && module_.op(id).result_count == 0) {
+      if (module_.op(parent).kind == OpKind::CommandConcurrent &&
+          module_.op(id).result_count == 0) {
         control.push_back(id);
       }
     });
@@ -217,18 +218,28 @@ class Flattener {
     const int64_t a = predicate.args[1].literal;
     const int64_t b = predicate.args[2].literal;
     switch (predicate.kind) {
-      case PredicateKind::Eq: return value != a;
-      case PredicateKind::Ne: return value == a;
-      case PredicateKind::Lt: return value >= a;
+      case PredicateKind::Eq:
+        return value != a;
+      case PredicateKind::Ne:
+        return value == a;
+      case PredicateKind::Lt:
+        return value >= a;
       case PredicateKind::Le:
-      case PredicateKind::Max: return value > a;
-      case PredicateKind::Gt: return value <= a;
+      case PredicateKind::Max:
+        return value > a;
+      case PredicateKind::Gt:
+        return value <= a;
       case PredicateKind::Ge:
-      case PredicateKind::Min: return value < a;
-      case PredicateKind::Mul: return a != 0 && value % a != 0;
-      case PredicateKind::Range: return value < a || value > b;
-      case PredicateKind::Pow2: return value <= 0 || (value & (value - 1)) != 0;
-      default: return false;
+      case PredicateKind::Min:
+        return value < a;
+      case PredicateKind::Mul:
+        return a != 0 && value % a != 0;
+      case PredicateKind::Range:
+        return value < a || value > b;
+      case PredicateKind::Pow2:
+        return value <= 0 || (value & (value - 1)) != 0;
+      default:
+        return false;
     }
   }
 

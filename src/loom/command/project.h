@@ -3,22 +3,29 @@
 
 #include <array>
 #include <map>
+#include <optional>
 #include <span>
-#include <string>
 
-#include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
+#include "loom/pass/pass_context.h"
 
 namespace loom {
 
-// For each kernel that `programs` launch, adds the pure private function `@k$config` (workload
-// arguments to three workgroup counts, and three sizes more where the sizes depend on the workload)
-// and replaces each `kernel.launch` by a call of it and a `kernel.dispatch`, at the same place.
-// Reads contracts and configuration regions, never a device body. A launched declaration is
-// LOWERING/050. Returns false when it emitted an error.
-bool project_launches(Module& module, std::span<const OpId> programs, Diagnostics& diagnostics);
+// What preparation knows of one kernel without opening its body.
+struct ProjectedKernel {
+  OpId kernel;  // the definition
+  OpId config;  // the pure function `@k$config`
+  // Workgroup size where it does not depend on the workload. Otherwise `@k$config` returns it
+  // behind the counts and each dispatch carries it in its workgroup_size clause.
+  std::optional<std::array<uint32_t, 3>> fixed_size;
+};
+using Projection = std::map<StringId, ProjectedKernel>;  // by kernel symbol
 
-// The workgroup size of a kernel where it does not depend on the workload; nothing otherwise.
-std::optional<std::array<uint32_t, 3>> fixed_workgroup_size(const Module& module, OpId kernel);
+// For each kernel that `programs` launch, adds the pure private function `@k$config` (workload
+// arguments to three workgroup counts, and three sizes more where they depend on the workload) and
+// replaces each `kernel.launch` by a call of it and a `kernel.dispatch`, at the same place. Reads
+// contracts and configuration regions, never a device body. A launched declaration is
+// LOWERING/050. Nothing when it emitted an error.
+std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs);
 
 }  // namespace loom

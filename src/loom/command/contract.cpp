@@ -1,0 +1,35 @@
+#include "loom/command/contract.h"
+
+#include "loom/dialect/op_info.h"
+#include "loom/ir/ir_text.h"
+
+namespace loom {
+
+std::string launch_contract_text(const Module& module, OpId kernel) {
+  const RegionId body = module.op_region(kernel, region_slot(OpKind::KernelDef, "body"));
+  std::string text = "launch(";
+  bool first = true;
+  for (ValueId arg : module.args(body)) {
+    if (!first) text += ", ";
+    first = false;
+    append_value_name(text, module, arg);
+    text += ": ";
+    append_type(text, module, module.type_of(arg));
+  }
+  text += ')';
+  if (const auto where = where_predicates(module, kernel); !where.empty()) {
+    text += " where ";
+    append_predicates(text, module, where);
+  }
+  return text;
+}
+
+std::string export_name(const Module& module, OpId kernel) {
+  constexpr unsigned kExport = attr_slot(OpKind::KernelDef, "export");
+  if (module.op(kernel).kind == OpKind::KernelDef && module.has_attr(kernel, kExport)) {
+    return std::string(module.strings.text(module.attr(kernel, kExport).string()));
+  }
+  return std::string(symbol_text(module, kernel));
+}
+
+}  // namespace loom

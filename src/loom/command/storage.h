@@ -1,0 +1,55 @@
+// Traces buffers and views of a simplified program to the storage they name.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "loom/command/plan.h"
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+
+namespace loom {
+
+// Fills the parameter table and the binding list of one program as storage is first used.
+class StorageResolver {
+ public:
+  StorageResolver(const Module& module, OpId root, PreparedProgram& program,
+                  Diagnostics& diagnostics);
+
+  // Decides which bindings hold parameters and lists the rebindable ones. False on COMMAND/014.
+  bool classify();
+
+  // The range that a buffer or view value names. `use` is the dispatch, for messages. Nothing when
+  // an error was emitted.
+  std::optional<BufferRef> resolve(ValueId value, OpId use);
+
+  // What would close a value: names the specialization it depends on and the flag that fixes it;
+  // empty when it depends on none.
+  std::string closing_repair(ValueId value) const;
+
+ private:
+  struct Link {
+    OpId op;
+    ValueId source;
+  };
+  std::optional<BufferRef> resolve_parameter(OpId parameter);
+  std::optional<std::string> parameter_key(OpId parameter);
+  std::optional<BufferRef> apply(OpId op, BufferRef ref, OpId use);
+  std::optional<uint64_t> exact_bytes(TypeId type) const;
+  std::optional<std::vector<int64_t>> exact_extents(TypeId type) const;
+  std::optional<uint64_t> subview_offset(OpId op) const;
+  bool binding_of(ValueId value, uint32_t& ordinal) const;
+
+  const Module& module_;
+  OpId root_;
+  RegionId body_;
+  PreparedProgram& program_;
+  Diagnostics& diagnostics_;
+  std::vector<int32_t> binding_row_;  // source ordinal -> row of bindings, -1 for a parameter root
+  std::map<std::pair<uint32_t, std::string>, uint32_t> keys_;
+  std::vector<std::optional<BufferRef>> memo_;  // by ValueId index
+};
+
+}  // namespace loom
