@@ -308,8 +308,11 @@ FormatResult<std::string> write_safetensors(std::span<const ParameterSource> arr
     }
     order.push_back(&array);
   }
-  std::ranges::stable_sort(order, std::greater{}, [](const ParameterSource* array) {
-    return element_size(array->type.element);
+  // All point into `arrays`, so that equal sizes keep its order.
+  std::ranges::sort(order, [](const ParameterSource* a, const ParameterSource* b) {
+    const size_t size_a = element_size(a->type.element);
+    const size_t size_b = element_size(b->type.element);
+    return size_a != size_b ? size_a > size_b : a < b;
   });
   nlohmann::ordered_json::object_t header;
   uint64_t offset = 0;
