@@ -1,0 +1,62 @@
+#include "loom/command/manifest.h"
+
+#include <nlohmann/json.hpp>
+
+namespace loom {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json program_json(const PreparedProgram& program, const ManifestFiles::File* artifact) {
+  Json root;
+  root["symbol"] = program.symbol;
+  if (artifact != nullptr) {
+    root["artifact"] = artifact->name;
+    root["sha256"] = artifact->sha256;
+  }
+  Json& parameters = root["parameters"] = Json::array();
+  for (const ParameterRow& row : program.parameters) {
+    parameters.push_back({{"root", program.roots[row.binding]},
+                          {"key", row.key},
+                          {"length", row.length},
+                          {"alignment", row.alignment}});
+  }
+  Json& bindings = root["bindings"] = Json::array();
+  for (const BindingRow& row : program.bindings) {
+    bindings.push_back({{"ordinal", row.ordinal}, {"name", row.name}});
+  }
+  root["transient"] = {{"length", 0}, {"alignment", 1}};
+  root["counts"] = {
+      {"direct", program.commands.size()}, {"static_indirect", 0}, {"dynamic_indirect", 0}};
+  root["indirect_storage"] = Json::array();
+  return root;
+}
+
+}  // namespace
+
+std::string manifest_json(const PreparedPlan& plan, const ManifestFiles& files) {
+  Json manifest;
+  manifest["schema"] = "loom.command_set.v1";
+  Json& roots = manifest["roots"] = Json::array();
+  for (size_t i = 0; i < plan.programs.size(); ++i) {
+    roots.push_back(
+        program_json(plan.programs[i], i < files.artifacts.size() ? &files.artifacts[i] : nullptr));
+  }
+  Json& entries = manifest["entries"] = Json::array();
+  for (size_t i = 0; i < plan.entries.size(); ++i) {
+    const EntryRequirement& row = plan.entries[i];
+    Json entry = {{"ordinal", i},
+                  {"symbol", row.symbol},
+                  {"export", row.export_name},
+                  {"contract", row.contract}};
+    if (row.request >= 0 && static_cast<size_t>(row.request) < files.requests.size()) {
+      const ManifestFiles::File& request = files.requests[static_cast<size_t>(row.request)];
+      entry["source_request"] = request.name;
+      entry["sha256"] = request.sha256;
+    }
+    entries.push_back(std::move(entry));
+  }
+  return manifest.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace loom
