@@ -14,8 +14,8 @@ import sys
 
 # Rooms that code outside src/loom may include besides its own folder; None allows every room.
 OUTSIDE = {
-    "tools": {"api", "base", "diag"},
-    "tests": {"api", "base", "diag"},
+    "tools": None,  # A tool is a pipeline over the rooms.
+    "tests": None,  # End-to-end suites look into any room.
     "bench": None,  # Benchmarks time single rooms.
 }
 MAX_FILE_LINES = 600
