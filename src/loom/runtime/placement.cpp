@@ -1,0 +1,82 @@
+#include "loom/runtime/placement.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace loom {
+namespace {
+
+uint64_t round_up(uint64_t value, uint64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+void report_missing(const PreparedProgram& program, const ParameterRow& row,
+                    const ParameterSet& parameters, Diagnostics& diagnostics) {
+  const std::string& root = program.roots[row.binding];
+  std::string repair;
+  if (parameters.file_count() == 0) {
+    repair = fmt::format("pass a .gguf or .safetensors file with --parameters=%{}=FILE", root);
+  } else if (const std::string near = parameters.closest(root, row.key); !near.empty()) {
+    repair = fmt::format("did you mean \"{}\"?", near);
+  }
+  diagnostics.emit(Diag::RunParameterMissing, {},
+                   {{"key", row.key}, {"root", root}, {"repair", std::move(repair)}});
+}
+
+}  // namespace
+
+std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProgram& program,
+                                                              const ParameterSet& parameters,
+                                                              Diagnostics& diagnostics) {
+  ParameterPlacement placement;
+  placement.addresses_.resize(program.parameters.size());
+  uint64_t block_size = 0;
+  uint64_t block_alignment = Buffer::kAlignment;
+  const size_t errors = diagnostics.error_count();
+  for (uint32_t i = 0; i < program.parameters.size(); ++i) {
+    const ParameterRow& row = program.parameters[i];
+    const ParameterSet::Found found = parameters.find(program.roots[row.binding], row.key);
+    if (!found) {
+      report_missing(program, row, parameters, diagnostics);
+      continue;
+    }
+    const std::span<const std::byte> bytes = found.entry->bytes;
+    if (bytes.size() != row.length) {
+      diagnostics.emit(Diag::RunParameterSize, {},
+                       {{"key", row.key},
+                        {"found", std::to_string(bytes.size())},
+                        {"file", found.file->path()},
+                        {"needed", std::to_string(row.length)}});
+      continue;
+    }
+    placement.addresses_[i] = bytes.data();
+    if (reinterpret_cast<uintptr_t>(bytes.data()) % row.alignment == 0) continue;
+    const uint64_t alignment = std::max(Buffer::kAlignment, row.alignment);
+    const uint64_t offset = round_up(block_size, alignment);
+    placement.copies_.push_back({i, found.file->path(), offset, row.length, row.alignment});
+    block_size = offset + row.length;
+    block_alignment = std::max(block_alignment, alignment);
+  }
+  if (diagnostics.error_count() != errors) return std::nullopt;
+  if (placement.copies_.empty()) return placement;
+
+  // The block's own start must meet the greatest alignment of what is packed into it.
+  auto block_buffer = Buffer::allocate(block_size, block_alignment);
+  if (!block_buffer) {
+    diagnostics.emit(Diag::RunOutOfMemory, {},
+                     {{"bytes", std::to_string(block_size)}, {"what", "copied parameters"}});
+    return std::nullopt;
+  }
+  placement.block_ = std::move(*block_buffer);
+  std::byte* block = placement.block_.bytes().data();
+  for (const ParameterCopy& copy : placement.copies_) {
+    std::memcpy(block + copy.offset, placement.addresses_[copy.row],
+                static_cast<size_t>(copy.length));
+    placement.addresses_[copy.row] = block + copy.offset;
+  }
+  return placement;
+}
+
+}  // namespace loom

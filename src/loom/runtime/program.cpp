@@ -1,0 +1,153 @@
+#include "loom/runtime/program.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "loom/base/check.h"
+
+namespace loom {
+namespace {
+
+constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
+
+// Stands for "nothing bound": an address that no storage has, since null is one that empty storage
+// may have.
+std::byte* const kUnbound = reinterpret_cast<std::byte*>(std::numeric_limits<uintptr_t>::max());
+
+uint64_t saturating_add(uint64_t a, uint64_t b) {
+  return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max()
+                                                      : a + b;
+}
+
+std::string binding_list(std::span<const Program::Binding> bindings) {
+  std::string text;
+  for (const Program::Binding& binding : bindings) {
+    if (!text.empty()) text += ", ";
+    text += '%';
+    text += binding.name;
+  }
+  return text.empty() ? "none" : text;
+}
+
+void report_unknown(const Program& program, std::string binding, Diagnostics& diagnostics) {
+  diagnostics.emit(Diag::RunBindingUnknown, {},
+                   {{"binding", std::move(binding)},
+                    {"root", program.symbol()},
+                    {"known", binding_list(program.bindings())}});
+}
+
+}  // namespace
+
+std::optional<uint64_t> workgroup_total(const DispatchCommand& command) {
+  constexpr uint64_t kLimit = std::numeric_limits<int64_t>::max();
+  const uint64_t plane = uint64_t{command.count[0]} * command.count[1];
+  if (plane == 0 || command.count[2] == 0) return 0;
+  if (plane > kLimit / command.count[2]) return std::nullopt;
+  return plane * command.count[2];
+}
+
+std::optional<uint32_t> Program::find(uint32_t ordinal) const {
+  if (ordinal >= row_of_ordinal_.size() || row_of_ordinal_[ordinal] == kNoRow) return std::nullopt;
+  return row_of_ordinal_[ordinal];
+}
+
+std::optional<uint32_t> Program::find(std::string_view name) const {
+  for (uint32_t row = 0; row < bindings_.size(); ++row) {
+    if (bindings_[row].name == name) return row;
+  }
+  return std::nullopt;
+}
+
+bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
+  const size_t errors = diagnostics.error_count();
+  const PreparedProgram& program = source.plan->programs[source.program];
+  LOOM_CHECK(source.entries.size() == program.slots.size(), "one entry a slot");
+  LOOM_CHECK(source.needs.empty() || source.needs.size() == program.bindings.size(),
+             "one need a binding");
+  symbol_ = program.symbol;
+  row_of_ordinal_.assign(program.roots.size(), kNoRow);
+  for (uint32_t row = 0; row < program.bindings.size(); ++row) {
+    const BindingRow& binding = program.bindings[row];
+    row_of_ordinal_[binding.ordinal] = row;
+    bindings_.push_back(
+        {binding.ordinal, binding.name, source.needs.empty() ? StorageNeed{} : source.needs[row]});
+  }
+  for (const Argument& argument : program.arguments) {
+    const BufferRef& ref = argument.buffer;
+    if (argument.kind != Argument::Kind::Buffer || ref.storage != StorageClass::Rebindable) {
+      continue;
+    }
+    const uint64_t length = ref.length == BufferRef::kWholeBuffer ? 0 : ref.length;
+    uint64_t& bytes = bindings_[ref.index].need.bytes;
+    bytes = std::max(bytes, saturating_add(ref.offset, length));
+  }
+  for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
+    if (source.entries[slot] != 0) continue;
+    diagnostics.emit(
+        Diag::RunEntryMissing, {},
+        {{"symbol", source.plan->entries[program.slots[slot]].symbol}, {"root", program.symbol}});
+  }
+  for (const DispatchCommand& command : program.commands) {
+    if (workgroup_total(command)) continue;
+    diagnostics.emit(Diag::RunDispatchSize, {},
+                     {{"symbol", source.plan->entries[program.slots[command.slot]].symbol},
+                      {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
+                                            command.count[2])}});
+  }
+  auto placed = ParameterPlacement::resolve(program, *source.parameters, diagnostics);
+  if (placed) parameters_ = std::move(*placed);
+  return diagnostics.error_count() == errors;
+}
+
+Invocation::Invocation(const Program& program)
+    : program_(program),
+      bases_(program.bindings().size(), kUnbound),
+      unbound_(static_cast<uint32_t>(bases_.size())) {}
+
+bool Invocation::bind(uint32_t ordinal, std::span<std::byte> storage, Diagnostics& diagnostics) {
+  const std::optional<uint32_t> row = program_.find(ordinal);
+  if (row) return bind_row(*row, storage, diagnostics);
+  report_unknown(program_, fmt::format("{}", ordinal), diagnostics);
+  return false;
+}
+
+bool Invocation::bind(std::string_view name, std::span<std::byte> storage,
+                      Diagnostics& diagnostics) {
+  const std::optional<uint32_t> row = program_.find(name);
+  if (row) return bind_row(*row, storage, diagnostics);
+  report_unknown(program_, fmt::format("%{}", name), diagnostics);
+  return false;
+}
+
+bool Invocation::bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics) {
+  const Program::Binding& binding = program_.bindings()[row];
+  if (storage.size() < binding.need.bytes) {
+    diagnostics.emit(Diag::RunBindingSize, {},
+                     {{"name", binding.name},
+                      {"size", std::to_string(storage.size())},
+                      {"needed", std::to_string(binding.need.bytes)}});
+    return false;
+  }
+  if (reinterpret_cast<uintptr_t>(storage.data()) % binding.need.alignment != 0) {
+    diagnostics.emit(
+        Diag::RunBindingAlignment, {},
+        {{"name", binding.name}, {"alignment", std::to_string(binding.need.alignment)}});
+    return false;
+  }
+  if (bases_[row] == storage.data()) return true;
+  if (bases_[row] == kUnbound) --unbound_;
+  bases_[row] = storage.data();
+  place(row, storage.data());
+  return true;
+}
+
+void Invocation::report_unbound(Diagnostics& diagnostics) const {
+  for (uint32_t row = 0; row < bases_.size(); ++row) {
+    if (bases_[row] != kUnbound) continue;
+    diagnostics.emit(Diag::RunBindingMissing, {},
+                     {{"name", program_.bindings()[row].name}, {"root", program_.symbol()}});
+  }
+}
+
+}  // namespace loom

@@ -1,0 +1,133 @@
+// A materialized command program, and one caller's use of it.
+//
+//   Program      immutable: commands, parameters and code are in place; any number of threads
+//   Invocation   the storage bound by one caller at a time; issued again and again
+//
+// A device derives both (device.h). What does not depend on a device is here: which bindings there
+// are, how large their storage must be, and whether all of them have some.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/command/plan.h"
+#include "loom/diag/diagnostic.h"
+#include "loom/runtime/placement.h"
+
+namespace loom {
+
+// The least storage that a binding needs.
+struct StorageNeed {
+  uint64_t bytes = 0;
+  uint64_t alignment = 1;  // a power of two
+};
+
+// What one entry slot runs, as the device calls it: on the CPU the address of a LoomKernelEntry.
+// 0 is none.
+using EntryAddress = uintptr_t;
+
+// All that materialization takes. The parameter set and the code behind the entries must outlive
+// the program; the rest is only read during the call.
+struct ProgramSource {
+  const PreparedPlan* plan = nullptr;
+  uint32_t program = 0;  // of the plan
+  const ParameterSet* parameters = nullptr;
+  std::span<const EntryAddress> entries;  // by entry slot of the program
+  // By row of the program's bindings; empty, or what the views inside of kernels ask for. The
+  // ranges that dispatches state are added.
+  std::span<const StorageNeed> needs;
+};
+
+class Invocation;
+
+class Program {
+ public:
+  struct Binding {
+    uint32_t ordinal = 0;  // among the program's launch bindings, as in the source
+    std::string name;      // without '%'
+    StorageNeed need;
+  };
+
+  virtual ~Program() = default;
+  Program(const Program&) = delete;
+  Program& operator=(const Program&) = delete;
+
+  // Without '@'.
+  const std::string& symbol() const { return symbol_; }
+  // The bindings that take storage at issue, by source ordinal. Parameter roots are not among them.
+  std::span<const Binding> bindings() const { return bindings_; }
+  const ParameterPlacement& parameters() const { return parameters_; }
+  // Row of `bindings()`; nothing when there is no such binding.
+  std::optional<uint32_t> find(std::string_view name) const;
+  std::optional<uint32_t> find(uint32_t ordinal) const;
+
+  // Nothing is bound yet. The program must outlive it.
+  virtual std::unique_ptr<Invocation> make_invocation() const = 0;
+
+ protected:
+  Program() = default;
+  // Resolves parameters and needs. Reports RUN/004, RUN/005, RUN/009 for a slot without an entry,
+  // and RUN/012 for more workgroups than can be numbered.
+  bool prepare(const ProgramSource& source, Diagnostics& diagnostics);
+
+ private:
+  std::string symbol_;
+  std::vector<Binding> bindings_;
+  std::vector<uint32_t> row_of_ordinal_;
+  ParameterPlacement parameters_;
+};
+
+// Not thread-safe; several invocations of one program may be issued at the same time.
+class Invocation {
+ public:
+  virtual ~Invocation() = default;
+  Invocation(const Invocation&) = delete;
+  Invocation& operator=(const Invocation&) = delete;
+
+  // Binds storage that the device reaches and that stays valid while issues use it; it replaces
+  // what was bound before. Two bindings may share bytes; then the program's own order alone decides
+  // what it computes. Reports RUN/002 (too small), RUN/010 (misaligned) or RUN/011 (no such
+  // binding), and keeps what was bound. Allocates nothing unless it reports.
+  bool bind(uint32_t ordinal, std::span<std::byte> storage, Diagnostics& diagnostics);
+  bool bind(std::string_view name, std::span<std::byte> storage, Diagnostics& diagnostics);
+
+  // Runs the whole program once with the storage bound now. Reports RUN/003 for each binding
+  // without storage, and runs nothing then.
+  bool issue(Diagnostics& diagnostics) {
+    if (unbound_ != 0) [[unlikely]] {
+      report_unbound(diagnostics);
+      return false;
+    }
+    run();
+    return true;
+  }
+
+  const Program& program() const { return program_; }
+
+ protected:
+  explicit Invocation(const Program& program);
+
+  // The storage of row `row` now begins at `base`.
+  virtual void place(uint32_t row, std::byte* base) = 0;
+  virtual void run() = 0;
+
+ private:
+  bool bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics);
+  void report_unbound(Diagnostics& diagnostics) const;
+
+  const Program& program_;
+  std::vector<std::byte*> bases_;  // by row; kUnbound before the first bind
+  uint32_t unbound_;
+};
+
+// The number of workgroups of a dispatch; nothing past 63 bits.
+std::optional<uint64_t> workgroup_total(const DispatchCommand& command);
+
+}  // namespace loom
