@@ -132,10 +132,11 @@ std::unexpected<std::string> bad_literal(std::string_view literal, ElementType e
 std::expected<void, std::string> store_float_literal(ElementType element, std::string_view literal,
                                                      std::byte* at) {
   std::string_view digits = literal;
-  if (digits.starts_with('+')) digits.remove_prefix(1);
+  if (digits.starts_with('+') && !digits.starts_with("+-")) digits.remove_prefix(1);
   double nearest = 0;
-  const char* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, nearest);
+  const char* begin = digits.data();
+  const char* end = begin + digits.size();
+  const auto parsed = std::from_chars(begin, end, nearest);
   if (parsed.ec == std::errc::invalid_argument || parsed.ptr != end) {
     return bad_literal(literal, element);
   }
@@ -160,8 +161,9 @@ std::expected<void, std::string> store_integer_literal(ElementType element,
     base = 16;
   }
   uint64_t magnitude = 0;
-  const char* end = digits.data() + digits.size();
-  const auto parsed = std::from_chars(digits.data(), end, magnitude, base);
+  const char* begin = digits.data();
+  const char* end = begin + digits.size();
+  const auto parsed = std::from_chars(begin, end, magnitude, base);
   if (parsed.ec == std::errc::invalid_argument || parsed.ptr != end) {
     return bad_literal(literal, element);
   }

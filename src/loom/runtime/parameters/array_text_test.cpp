@@ -129,6 +129,7 @@ TEST(StoreLiteral, IntegersTakeTheirSignedAndUnsignedRange) {
 TEST(StoreLiteral, RefusesOtherText) {
   EXPECT_EQ(literal_error(ElementType::I32, "1.5"), "'1.5' is not a value of i32");
   EXPECT_EQ(literal_error(ElementType::F32, "1.5x"), "'1.5x' is not a value of f32");
+  EXPECT_EQ(literal_error(ElementType::F32, "+-1"), "'+-1' is not a value of f32");
   EXPECT_EQ(literal_error(ElementType::F32, ""), "'' is not a value of f32");
   EXPECT_EQ(literal_error(ElementType::I32, "0x"), "'0x' is not a value of i32");
   EXPECT_EQ(literal_error(ElementType::I32, "--1"), "'--1' is not a value of i32");

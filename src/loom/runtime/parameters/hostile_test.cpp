@@ -341,7 +341,7 @@ std::string npy_error(std::string_view header, size_t data = 8, char major = 1) 
 }
 
 TEST(HostileNpy, Accepts) {
-  for (const char major : {1, 2, 3}) {
+  for (const char major : {'\1', '\2', '\3'}) {
     EXPECT_EQ(npy_error("{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", 8, major),
               "no error");
   }

@@ -133,8 +133,11 @@ bool ParameterSet::add(ParameterFile file, const std::string& root, Diagnostics&
       if (diagnostics.stopped()) return false;
     }
   }
-  if (distinct) files_.push_back({std::make_unique<ParameterFile>(std::move(file)), root});
-  return distinct;
+  if (!distinct) return false;
+  Attached& attached = files_.emplace_back();
+  attached.file = std::make_unique<ParameterFile>(std::move(file));
+  attached.root = root;
+  return true;
 }
 
 bool ParameterSet::open(const std::string& path, const std::string& root,

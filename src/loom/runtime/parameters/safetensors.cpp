@@ -232,6 +232,7 @@ FormatResult<void> place(HeaderEvents::Tensor& tensor, std::span<const std::byte
 FormatResult<void> check_coverage(const std::vector<HeaderEvents::Tensor>& tensors,
                                   uint64_t data_size, uint64_t data_start) {
   std::vector<const HeaderEvents::Tensor*> order;
+  order.reserve(tensors.size());
   for (const auto& tensor : tensors) order.push_back(&tensor);
   std::ranges::sort(order, {}, [](const auto* tensor) {
     return std::pair(tensor->offsets[0], tensor->offsets[1]);
