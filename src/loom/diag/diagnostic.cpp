@@ -64,14 +64,17 @@ std::string_view nth_line(std::string_view text, uint32_t line) {
 
 FileId SourceFiles::add_text(std::string path, std::string text) {
   File file{std::move(path), hash_bytes(text), std::move(text), true};
+  by_hash_.emplace(file.hash, static_cast<uint32_t>(files_.size()));
   files_.push_back(std::move(file));
   return FileId(files_.size() - 1);
 }
 
 FileId SourceFiles::add_reference(std::string path, uint64_t hash) {
-  for (size_t i = 0; i < files_.size(); ++i) {
-    if (files_[i].hash == hash && files_[i].path == path) return FileId(i);
+  const auto [first, last] = by_hash_.equal_range(hash);
+  for (auto it = first; it != last; ++it) {
+    if (files_[it->second].path == path) return FileId(it->second);
   }
+  by_hash_.emplace(hash, static_cast<uint32_t>(files_.size()));
   files_.push_back({std::move(path), hash, {}, false});
   return FileId(files_.size() - 1);
 }

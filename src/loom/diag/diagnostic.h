@@ -9,6 +9,7 @@
 #include <initializer_list>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "loom/base/id.h"
@@ -49,6 +50,7 @@ class SourceFiles {
 
  private:
   std::vector<File> files_;
+  std::unordered_multimap<uint64_t, uint32_t> by_hash_;
 };
 
 enum class Severity : uint8_t { Error, Warning, Remark, Note };

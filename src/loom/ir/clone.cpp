@@ -7,27 +7,22 @@ namespace loom {
 Cloner::Cloner(const Module& source, Module& target)
     : source_(source), target_(target), same_(&source == &target) {}
 
-void Cloner::map(ValueId from, ValueId to) {
-  if (values_.size() <= from.index()) values_.resize(from.index() + size_t{1});
-  values_[from.index()] = to;
-}
+void Cloner::map(ValueId from, ValueId to) { values_.set(from, to); }
 
-bool Cloner::is_mapped(ValueId from) const {
-  return from.index() < values_.size() && values_[from.index()].valid();
-}
+bool Cloner::is_mapped(ValueId from) const { return values_.get(from).valid(); }
 
 ValueId Cloner::map(ValueId from) const {
   if (!from.valid()) return from;
-  if (is_mapped(from)) return values_[from.index()];
+  if (const ValueId to = values_.get(from); to.valid()) return to;
   LOOM_CHECK(same_, "cloned code uses a value that was not mapped to the target module");
   return from;
 }
 
 StringId Cloner::map(StringId from) {
   if (same_ || !from.valid()) return from;
-  if (strings_.size() <= from.index()) strings_.resize(source_.strings.size());
-  StringId& to = strings_[from.index()];
-  if (!to.valid()) to = target_.strings.intern(source_.strings.text(from));
+  if (const StringId known = strings_.get(from); known.valid()) return known;
+  const StringId to = target_.strings.intern(source_.strings.text(from));
+  strings_.set(from, to);
   return to;
 }
 

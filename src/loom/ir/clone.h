@@ -1,12 +1,35 @@
 // Clones operations within a module or into another one.
 #pragma once
 
+#include <array>
+#include <memory>
 #include <unordered_map>
 #include <vector>
 
 #include "loom/ir/module.h"
 
 namespace loom {
+
+// Ids by id. Costs memory where entries are, not up to the greatest: a clone of one symbol out of a
+// large module must not pay for the module.
+template <class Key, class Value>
+class PagedIds {
+ public:
+  Value get(Key key) const {
+    const size_t page = key.index() / kPage;
+    return page < pages_.size() && pages_[page] ? (*pages_[page])[key.index() % kPage] : Value();
+  }
+  void set(Key key, Value value) {
+    const size_t page = key.index() / kPage;
+    if (page >= pages_.size()) pages_.resize(page + 1);
+    if (!pages_[page]) pages_[page] = std::make_unique<std::array<Value, kPage>>();
+    (*pages_[page])[key.index() % kPage] = value;
+  }
+
+ private:
+  static constexpr size_t kPage = 256;
+  std::vector<std::unique_ptr<std::array<Value, kPage>>> pages_;
+};
 
 // Carries values, types, attributes and strings from `source` to `target` (which may be the same
 // module). Values without an entry map to themselves within one module and must have an entry
@@ -39,10 +62,10 @@ class Cloner {
   const Module& source_;
   Module& target_;
   const bool same_;
-  std::vector<ValueId> values_;  // dense: by source ValueId
+  PagedIds<ValueId, ValueId> values_;
   std::unordered_map<uint32_t, TypeId> types_;
   std::unordered_map<uint32_t, AttrId> attrs_;
-  std::vector<StringId> strings_;
+  PagedIds<StringId, StringId> strings_;
 };
 
 }  // namespace loom

@@ -103,6 +103,7 @@ struct DeferredBody {
   size_t offset = 0;
   size_t size = 0;
   uint64_t hash = 0;  // XXH3 of the encoded bytes
+  FileId file;        // the bytecode file, for diagnostics
   std::vector<StringId> references;
 };
 
