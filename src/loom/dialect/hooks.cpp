@@ -1,0 +1,200 @@
+#include "loom/dialect/hooks.h"
+
+#include <fmt/core.h>
+
+#include "loom/ir/ir_text.h"
+
+namespace loom {
+
+VerifyHook verify_hook(OpKind kind) {
+  using enum OpKind;
+  switch (kind) {
+    case IndexConstant:
+      return verify::index_constant;
+    case IndexCast:
+      return verify::index_cast;
+    case IndexAssume:
+    case ScalarAssume:
+    case BufferAssumeNoalias:
+      return verify::assume;
+    case ScalarConstant:
+      return verify::scalar_constant;
+    case ScalarExtF:
+    case ScalarFPTrunc:
+    case ScalarExtSI:
+    case ScalarExtUI:
+    case ScalarTruncI:
+    case ScalarBitcast:
+      return verify::scalar_cast;
+    case ScalarGeluF:
+      return verify::scalar_gelu;
+    case BufferAlloca:
+      return verify::buffer_alloca;
+    case BufferAssumeAlignment:
+      return verify::buffer_assume_alignment;
+    case BufferAssumeMemorySpace:
+      return verify::buffer_assume_memory_space;
+    case ViewSubview:
+      return verify::view_subview;
+    case ViewRefine:
+      return verify::view_refine;
+    case ViewLoad:
+      return verify::view_load;
+    case ViewStore:
+      return verify::view_store;
+    case ScfFor:
+      return verify::scf_for;
+    case ScfIf:
+      return verify::scf_if;
+    case ScfSelect:
+      return verify::scf_select;
+    case FuncDef:
+      return verify::func_def;
+    case FuncCall:
+      return verify::func_call;
+    case ConfigDecl:
+      return verify::config_decl;
+    case ConfigDef:
+      return verify::config_def;
+    case ConfigGet:
+      return verify::config_get;
+    case KernelDef:
+    case KernelDecl:
+      return verify::kernel_contract;
+    case KernelEntryDecl:
+      return verify::kernel_entry_decl;
+    case KernelLaunchConfig:
+      return verify::kernel_launch_config;
+    case KernelLaunch:
+      return verify::kernel_launch;
+    case KernelDispatch:
+      return verify::kernel_dispatch;
+    case KernelBarrier:
+      return verify::kernel_barrier;
+    case KernelSubgroupReduce:
+    case KernelWorkgroupReduce:
+      return verify::kernel_reduce;
+    case CommandProgramDef:
+    case CommandProgramDecl:
+      return verify::command_program;
+    case CommandProgramLaunch:
+      return verify::command_program_launch;
+    case CommandParameter:
+      return verify::command_parameter;
+    default:
+      return nullptr;
+  }
+}
+
+Diagnostic& VerifyContext::error(OpId op, Diag id, std::vector<DiagParam> params) {
+  return diagnostics.emit(id, module.location(op), std::move(params));
+}
+
+void VerifyContext::bad_attribute(OpId op, std::string_view attribute, std::string detail) {
+  error(op, Diag::StructureAttributeValue,
+        {{"op", std::string(op_name(op))},
+         {"attribute", std::string(attribute)},
+         {"detail", std::move(detail)}});
+}
+
+void VerifyContext::bad_literal(OpId op, std::string_view attribute, std::string detail) {
+  error(op, Diag::TypeAttribute,
+        {{"op", std::string(op_name(op))},
+         {"attribute", std::string(attribute)},
+         {"detail", std::move(detail)}});
+}
+
+void VerifyContext::bad_result(OpId op, std::string constraint) {
+  error(op, Diag::TypeResultConstraint,
+        {{"op", std::string(op_name(op))},
+         {"result", value_name_text(module, module.result(op))},
+         {"type", type(module.result(op))},
+         {"constraint", std::move(constraint)}});
+}
+
+bool VerifyContext::same_count(OpId op, std::string group_a, size_t count_a, std::string group_b,
+                               size_t count_b) {
+  if (count_a == count_b) return true;
+  error(op, Diag::StructureGroupCount,
+        {{"group_a", std::move(group_a)},
+         {"count_a", std::to_string(count_a)},
+         {"group_b", std::move(group_b)},
+         {"count_b", std::to_string(count_b)}});
+  return false;
+}
+
+void VerifyContext::type_mismatch(OpId op, std::string label_a, TypeId type_a, std::string label_b,
+                                  TypeId type_b) {
+  error(op, Diag::TypeMismatch,
+        {{"label_a", std::move(label_a)},
+         {"type_a", type_text(module, type_a)},
+         {"label_b", std::move(label_b)},
+         {"type_b", type_text(module, type_b)}});
+}
+
+std::string VerifyContext::type(ValueId value) const {
+  return type_text(module, module.type_of(value));
+}
+
+std::string VerifyContext::name(ValueId value) const {
+  return "'" + value_name_text(module, value) + "'";
+}
+
+std::optional<int64_t> VerifyContext::constant(ValueId value) const {
+  return exact_integer(module, value);
+}
+
+OpId VerifyContext::resolve(OpId op, unsigned slot, std::initializer_list<OpKind> kinds,
+                            std::string_view expected) {
+  const StringId name = module.attr(op, slot).string();
+  const OpId target = module.symbol(name);
+  if (!target.valid()) {
+    error(op, Diag::SymbolUnresolved,
+          {{"symbol", std::string(module.strings.text(name))},
+           {"repair", fmt::format("define it, or declare its contract as a {}", expected)}});
+    return {};
+  }
+  if (!sound(target)) return {};
+  const OpKind kind = module.op(target).kind;
+  for (const OpKind accepted : kinds) {
+    if (kind == accepted) return target;
+  }
+  const std::string_view found =
+      kind == OpKind::KernelEntryDecl ? "configured kernel entry" : symbol_kind_text(kind);
+  error(op, Diag::SymbolWrongKind,
+        {{"symbol", std::string(module.strings.text(name))},
+         {"kind", std::string(found)},
+         {"expected", std::string(expected)}});
+  return {};
+}
+
+OpId VerifyContext::terminator(RegionId region) const {
+  const OpId last = module.region(region).last;
+  if (!last.valid() || !sound(last)) return {};
+  return op_info(module.op(last).kind).has(trait::Terminator) ? last : OpId();
+}
+
+std::optional<int64_t> exact_integer(const Module& module, ValueId value) {
+  const OpId op = module.defining_op(value);
+  if (!op.valid() || module.op(op).attr_count != 1) return std::nullopt;
+  const OpKind kind = module.op(op).kind;
+  if (kind != OpKind::IndexConstant && kind != OpKind::ScalarConstant) return std::nullopt;
+  if (!module.has_attr(op, 0)) return std::nullopt;
+  const Attr& literal = module.attr(op, 0);
+  return literal.kind == AttrKind::Integer ? std::optional(literal.value()) : std::nullopt;
+}
+
+bool is_pure_function(const Module& module, OpId op) {
+  const OpKind kind = module.op(op).kind;
+  if (kind == OpKind::FuncDef) return module.has_attr(op, attr_slot(OpKind::FuncDef, "pure"));
+  return kind == OpKind::FuncDecl && module.has_attr(op, attr_slot(OpKind::FuncDecl, "pure"));
+}
+
+bool is_pure_call(const Module& module, OpId op) {
+  if (module.has_attr(op, attr_slot(OpKind::FuncCall, "pure"))) return true;
+  const StringId name = module.attr(op, attr_slot(OpKind::FuncCall, "callee")).string();
+  const OpId callee = module.symbol(name);
+  return callee.valid() && is_pure_function(module, callee);
+}
+
+}  // namespace loom

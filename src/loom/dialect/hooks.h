@@ -1,0 +1,119 @@
+// What one dialect says about its operations beyond their table rows.
+//
+// A hook runs for an operation whose counts, attributes and operand and result types already fit
+// its row, so it may read them without looking. Any other operation it looks at (a terminator, a
+// callee) needs `sound()` first. Hooks are registered in hooks.cpp.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "loom/dialect/op_info.h"
+
+namespace loom {
+
+// Which kind of code an operation stands in.
+enum class BodyKind : uint8_t { Function, KernelConfig, Kernel, Program };
+
+class VerifyContext {
+ public:
+  virtual ~VerifyContext() = default;
+
+  const Module& module;
+  Diagnostics& diagnostics;
+  OpId symbol;  // the module-level operation around the one that is verified, or itself
+  BodyKind body = BodyKind::Function;
+
+  // The counts and attributes of the operation fit its row.
+  virtual bool sound(OpId op) const = 0;
+  // Whether the tree below `op` writes memory, synchronizes or does a volatile access.
+  virtual bool has_ordered_effects(OpId op) const = 0;
+
+  // The reference is valid until the next error.
+  Diagnostic& error(OpId op, Diag id, std::vector<DiagParam> params);
+  // STRUCTURE/014
+  void bad_attribute(OpId op, std::string_view attribute, std::string detail);
+  // TYPE/005
+  void bad_literal(OpId op, std::string_view attribute, std::string detail);
+  // TYPE/004 on the first result
+  void bad_result(OpId op, std::string constraint);
+  // STRUCTURE/013; false when the counts differ.
+  bool same_count(OpId op, std::string group_a, size_t count_a, std::string group_b,
+                  size_t count_b);
+  // TYPE/001
+  void type_mismatch(OpId op, std::string label_a, TypeId type_a, std::string label_b,
+                     TypeId type_b);
+
+  std::string_view op_name(OpId op) const { return op_info(module.op(op).kind).name; }
+  std::string type(ValueId value) const;
+  std::string name(ValueId value) const;                 // "'%x'"
+  std::optional<int64_t> constant(ValueId value) const;  // exact_integer
+  // The symbol that attribute `slot` names when it is one of `kinds`; otherwise SYMBOL/002 or
+  // SYMBOL/003, and an invalid id. `expected` is what the diagnostic says is needed.
+  OpId resolve(OpId op, unsigned slot, std::initializer_list<OpKind> kinds,
+               std::string_view expected);
+  // The operation that ends a region; invalid where there is none or it is not sound.
+  OpId terminator(RegionId region) const;
+
+ protected:
+  VerifyContext(const Module& m, Diagnostics& d) : module(m), diagnostics(d) {}
+};
+
+// The value of an integer constant operation; safe on operations that do not fit their row.
+std::optional<int64_t> exact_integer(const Module& module, ValueId value);
+
+using VerifyHook = void (*)(VerifyContext&, OpId);
+// Null where the row says everything.
+VerifyHook verify_hook(OpKind kind);
+// A call that has no effect: it is written pure, or its callee is.
+bool is_pure_call(const Module& module, OpId op);
+// Whether a function definition or declaration is written pure.
+bool is_pure_function(const Module& module, OpId op);
+
+// --- the hooks, by dialect ----------------------------------------------------------------------
+namespace verify {
+void index_constant(VerifyContext& c, OpId op);
+void index_cast(VerifyContext& c, OpId op);
+void assume(VerifyContext& c, OpId op);  // every *.assume with a list of operands
+
+void scalar_constant(VerifyContext& c, OpId op);
+void scalar_cast(VerifyContext& c, OpId op);
+void scalar_gelu(VerifyContext& c, OpId op);
+
+void buffer_alloca(VerifyContext& c, OpId op);
+void buffer_assume_alignment(VerifyContext& c, OpId op);
+void buffer_assume_memory_space(VerifyContext& c, OpId op);
+
+void view_subview(VerifyContext& c, OpId op);
+void view_refine(VerifyContext& c, OpId op);
+void view_load(VerifyContext& c, OpId op);
+void view_store(VerifyContext& c, OpId op);
+
+void scf_for(VerifyContext& c, OpId op);
+void scf_if(VerifyContext& c, OpId op);
+void scf_select(VerifyContext& c, OpId op);
+
+void func_def(VerifyContext& c, OpId op);
+void func_call(VerifyContext& c, OpId op);
+
+void config_decl(VerifyContext& c, OpId op);
+void config_def(VerifyContext& c, OpId op);
+void config_get(VerifyContext& c, OpId op);
+
+void kernel_contract(VerifyContext& c, OpId op);  // kernel.def and kernel.decl
+void kernel_entry_decl(VerifyContext& c, OpId op);
+void kernel_launch_config(VerifyContext& c, OpId op);
+void kernel_launch(VerifyContext& c, OpId op);
+void kernel_dispatch(VerifyContext& c, OpId op);
+void kernel_barrier(VerifyContext& c, OpId op);
+void kernel_reduce(VerifyContext& c, OpId op);
+
+void command_program(VerifyContext& c, OpId op);
+void command_program_launch(VerifyContext& c, OpId op);
+void command_parameter(VerifyContext& c, OpId op);
+}  // namespace verify
+
+}  // namespace loom
