@@ -2,6 +2,7 @@
 
 #include <fmt/core.h>
 
+#include "loom/dialect/access.h"
 #include "loom/dialect/verify_op.h"
 #include "loom/ir/walk.h"
 
@@ -261,7 +262,9 @@ void Verifier::check_effect(OpId op, const OpInfo& info) {
 bool verify_module(Module& module, Diagnostics& diagnostics) {
   const size_t before = diagnostics.error_count();
   Verifier(module, diagnostics).run();
-  return diagnostics.error_count() == before;
+  if (diagnostics.error_count() != before) return false;
+  compute_access_facets(module);
+  return true;
 }
 
 }  // namespace loom
