@@ -10,7 +10,7 @@ namespace {
 
 // Work that one thread does sooner than two would: handing a part to a thread that sleeps takes
 // longer than this.
-constexpr uint64_t kCheapWork = 5'000;
+constexpr uint64_t kCheapWork = 10'000;
 // Every so many issues the forks that run on one thread are timed again.
 constexpr uint64_t kMeasureEvery = 64;
 // Parts a fork is cut into, per thread, so that threads that start late find some.
