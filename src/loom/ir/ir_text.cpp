@@ -141,12 +141,14 @@ void append_quoted(std::string& out, std::string_view text) {
 
 void append_value_name(std::string& out, const Module& module, ValueId value,
                        ValueNumbers numbers) {
+  const uint32_t number = value.index() < numbers.size() ? numbers[value.index()] : kNoNumber;
   out += '%';
   if (const StringId name = module.value(value).name; name.valid()) {
     out += module.strings.text(name);
-    return;
+    if (number == kNoNumber) return;
+    out += '_';
   }
-  append_integer(out, value.index() < numbers.size() ? numbers[value.index()] : value.index());
+  append_integer(out, number == kNoNumber ? value.index() : number);
 }
 
 void append_type(std::string& out, const Module& module, TypeId id, ValueNumbers numbers) {

@@ -14,11 +14,13 @@
 
 namespace loom {
 
-// How values without a source name are called: a number by ValueId index. Where the span does not
-// reach, the id itself is the number.
+// How values are told apart when they are written: a number by ValueId index, or kNoNumber. A value
+// without a source name is called by its number; one with a name gets "_" and the number behind it.
+// Where the span does not reach, named values are called by their name, others by their id.
 using ValueNumbers = std::span<const uint32_t>;
+inline constexpr uint32_t kNoNumber = ValueId::kNone;
 
-// "%name", or "%" and a number.
+// "%name", "%name_2" or "%7".
 void append_value_name(std::string& out, const Module& module, ValueId value,
                        ValueNumbers numbers = {});
 // "view<4x[%m]xf32, #dense, align(16)>"

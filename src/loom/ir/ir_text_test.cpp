@@ -45,7 +45,7 @@ TEST(IrText, TypesNameTheirExtentsAndAttachments) {
   const uint32_t numbers[] = {9, 7};
   std::string out;
   append_type(out, module, type, numbers);
-  EXPECT_NE(out.find("[%m]x[%7]"), std::string::npos);
+  EXPECT_NE(out.find("[%m_9]x[%7]"), std::string::npos);
   EXPECT_EQ(type_text(module, module.types.opaque(TypeKind::EncodingLayout)), "encoding<layout>");
   EXPECT_EQ(type_text(module, module.types.intern({.kind = TypeKind::View})), "view<index>");
 }

@@ -1,0 +1,359 @@
+#include "loom/text/parser.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "loom/text/parser_impl.h"
+
+namespace loom {
+namespace {
+
+// Dialects of the language that this program does not read. A dialect that has rows in the tables
+// is known by them.
+constexpr std::string_view kOtherDialects[] = {
+    "vector", "template", "check",  "target",   "global", "module", "encoding", "sanitizer",
+    "cfg",    "low",      "llvmir", "cmd",      "hal",    "vm",     "group",    "tile",
+    "pass",   "pipeline", "test",   "metadata", "amdgpu", "spirv",  "wasm",     "xdna"};
+
+std::string spelling(const Token& token) {
+  if (token.kind == TokenKind::End) return "the end of the file";
+  constexpr size_t kLongest = 40;
+  const std::string_view text = token.text();
+  if (text.size() <= kLongest) return fmt::format("'{}'", text);
+  size_t cut = kLongest;
+  while ((text[cut] & 0xc0) == 0x80) --cut;  // not inside a character
+  return fmt::format("'{}...'", text.substr(0, cut));
+}
+
+}  // namespace
+
+Parser::Parser(SourceFiles& files, FileId file, Diagnostics& diagnostics)
+    : files_(files),
+      file_(file),
+      diagnostics_(diagnostics),
+      module_(files),
+      lexer_(files.file(file).text, file, diagnostics) {}
+
+bool Parser::error(Diag id, const Token& token, std::vector<DiagParam> params) {
+  if (token.kind != TokenKind::Error) diagnostics_.emit(id, location(token), std::move(params));
+  return false;
+}
+
+bool Parser::expected_error(std::string_view expected) {
+  // A bare word right after the place of modifiers is more likely a misspelled one.
+  if (token_.kind == TokenKind::Word && current_.pc > 1) {
+    const FormatKind before = current_.format->steps[current_.pc - 2u].kind;
+    if (before == FormatKind::Word || before == FormatKind::Clause ||
+        before == FormatKind::OperandClause) {
+      return error(Diag::ParseUnknownFlag, token_,
+                   {{"word", std::string(token_.text())}, {"cases", current_.format->modifiers}});
+    }
+  }
+  return error(Diag::ParseExpected, token_,
+               {{"expected", std::string(expected)}, {"found", spelling(token_)}});
+}
+
+ValueId Parser::poison() {
+  if (!poison_.valid()) poison_ = module_.create_value(TypeId(), StringId());
+  return poison_;
+}
+
+bool Parser::use_value(ValueId& out) {
+  if (token_.kind != TokenKind::Value) return expected_error("a value");
+  const StringId name = module_.strings.intern(token_.name());
+  out = names_in_scope_.find(name);
+  if (!out.valid()) {
+    error(Diag::ParseUndefinedValue, token_, {{"name", std::string(token_.text())}});
+    names_in_scope_.bind(name, poison());  // reported once per scope
+    return false;
+  }
+  advance();
+  return out != poison_;
+}
+
+bool Parser::define(StringId name, ValueId value, const Token& token) {
+  const ValueId known = names_in_scope_.find(name);
+  if (known.valid() && known != poison_) {
+    return error(Diag::ParseRedefinedValue, token, {{"name", std::string(token.text())}});
+  }
+  names_in_scope_.bind(name, value);
+  return true;
+}
+
+std::optional<Module> Parser::run() {
+  const size_t errors = diagnostics_.error_count();
+  region_ = module_.body();
+  advance();
+  parse_regions();
+  if (diagnostics_.error_count() != errors) return std::nullopt;
+  return std::move(module_);
+}
+
+void Parser::parse_regions() {
+  while (!diagnostics_.stopped()) {
+    Progress progress;
+    const char* start = token_.begin;
+    if (at(TokenKind::RightBrace) && !frames_.empty()) {
+      close_region();
+      progress = walk_format();
+    } else if (at(TokenKind::End)) {
+      if (!check_end()) return;
+      close_trivia(region_);
+      return;
+    } else if (at(TokenKind::Hash) && frames_.empty()) {
+      current_ = {};
+      progress = parse_alias() ? Progress::Entered : Progress::Failed;
+    } else {
+      progress = parse_header() ? walk_format() : Progress::Failed;
+    }
+    if (progress == Progress::Done) finish_op();
+    if (progress == Progress::Failed) {
+      fail_op();
+      recover(start);
+    }
+  }
+}
+
+// Every region is closed. Only the innermost one is reported.
+bool Parser::check_end() {
+  if (frames_.empty()) return true;
+  current_ = {};
+  error(Diag::ParseExpected, token_, {{"expected", "'}'"}, {"found", spelling(token_)}});
+  return false;
+}
+
+// `%a, %b = dialect.op`
+bool Parser::parse_header() {
+  current_ = {};
+  current_.names_begin = static_cast<uint32_t>(names_.size());
+  operands_.clear();
+  group_sizes_.clear();
+  result_types_.clear();
+  results_stated_ = has_missing_ = false;
+  arg_names_.clear();
+  if (!lexer_.trivia.empty() || !leading_.empty()) take_leading(region_);
+  if (at(TokenKind::Value)) {
+    do {
+      if (!at(TokenKind::Value)) return expected_error("a result name");
+      names_.push_back({module_.strings.intern(token_.name()), token_});
+      ++current_.names_count;
+      advance();
+    } while (take(TokenKind::Comma));
+    if (!need(TokenKind::Equal, "'='")) return false;
+  }
+  if (!at(TokenKind::OpName)) return expected_error("an operation");
+  const OpFormat* format = find_op_format(token_.text());
+  if (format == nullptr) {
+    const std::string name(token_.text());
+    const std::string dialect = name.substr(0, name.find('.'));
+    if (std::ranges::find(kOtherDialects, dialect) != std::end(kOtherDialects)) {
+      return error(Diag::ParseUnsupportedDialect, token_, {{"name", name}, {"dialect", dialect}});
+    }
+    return error(Diag::ParseUnknownOp, token_, {{"name", name}});
+  }
+  current_.format = format;
+  current_.name = token_;
+  attrs_.assign(format->info->attrs.size(), AttrId());
+  advance();
+  return true;
+}
+
+// Creates the operation from the parts read so far and puts it into its region.
+bool Parser::create_op() {
+  const OpInfo& info = *current_.format->info;
+  if (!deduce_results()) return false;
+  if (current_.names_count != result_types_.size()) {
+    const Token& at_token =
+        current_.names_count == 0 ? current_.name : names_[current_.names_begin].token;
+    return error(Diag::ParseResultCount, at_token,
+                 {{"op", std::string(info.name)},
+                  {"expected", std::to_string(result_types_.size())},
+                  {"found", std::to_string(current_.names_count)}});
+  }
+  while (group_sizes_.size() < info.operands.size()) group_sizes_.push_back(0);
+  current_.op = module_.create({.kind = info.kind,
+                                .operands = operands_,
+                                .groups = info.has_groups ? std::span<const uint32_t>(group_sizes_)
+                                                          : std::span<const uint32_t>(),
+                                .results = result_types_,
+                                .attrs = attrs_,
+                                .regions = static_cast<unsigned>(info.regions.size()),
+                                .location = location(current_.name)});
+  module_.append(region_, current_.op);
+  if (info.symbol_slot >= 0) {
+    const AttrId symbol = attrs_[static_cast<size_t>(info.symbol_slot)];
+    if (symbol.valid()) module_.define_symbol(module_.attrs[symbol].string(), current_.op);
+  }
+  if (!leading_.empty()) {
+    module_.op_trivia[current_.op.index()].leading = std::move(leading_);
+    leading_.clear();
+  }
+  return true;
+}
+
+// Types of results that the text did not state.
+bool Parser::deduce_results() {
+  const OpInfo& info = *current_.format->info;
+  if (results_stated_) return true;
+  for (const ResultSpec& spec : info.results) {
+    if (spec.same_as >= 0) {
+      for (ValueId value : group(spec.same_as)) result_types_.push_back(module_.type_of(value));
+    } else if (spec.arity == Arity::Single) {
+      const auto only = spec.constraint->only_type(module_.types);
+      LOOM_CHECK(only.has_value(), "the op's row does not give the type of a result");
+      result_types_.push_back(*only);
+    }
+  }
+  return true;
+}
+
+void Parser::bind_results() {
+  for (uint32_t i = 0; i < current_.names_count; ++i) {
+    const Name& name = names_[current_.names_begin + i];
+    const ValueId value = module_.result(current_.op, i);
+    module_.value(value).name = name.id;
+    define(name.id, value, name.token);
+  }
+  names_.resize(current_.names_begin);
+}
+
+void Parser::finish_op() {
+  if (has_missing_ || (at_word("loc") && lexer_.peek() == '(')) {
+    if ((has_missing_ && !parse_older_dict()) || !skip_location()) {
+      fail_op();
+      return;
+    }
+  }
+  if (!current_.op.valid() && !create_op()) {
+    fail_op();
+    return;
+  }
+  if (current_.scope_open) close_scope();
+  bind_results();
+  if (!lexer_.trivia.empty()) attach_trivia();
+  const Op& op = module_.op(current_.op);
+  if (op.operand_count == 0 && current_.format->info->has(trait::Terminator)) {
+    drop_implicit_terminator(current_.op);
+  }
+}
+
+// Later uses of the operation's results are not worth a report of their own.
+void Parser::fail_op() {
+  if (current_.scope_open) close_scope();
+  for (uint32_t i = 0; i < current_.names_count; ++i) {
+    const StringId name = names_[current_.names_begin + i].id;
+    if (!names_in_scope_.find(name).valid()) names_in_scope_.bind(name, poison());
+  }
+  names_.resize(current_.names_begin);
+  leading_.clear();
+}
+
+// Skips to the next operation of the region, or to its end. `start` is where the failed one began.
+void Parser::recover(const char* start) {
+  current_ = {};
+  if (token_.begin == start && !at(TokenKind::End)) advance();
+  for (size_t depth = 0; !at(TokenKind::End) && !diagnostics_.stopped(); advance()) {
+    if (at(TokenKind::LeftBrace)) {
+      ++depth;
+    } else if (at(TokenKind::RightBrace)) {
+      if (depth == 0 && !frames_.empty()) break;
+      if (depth != 0) --depth;
+    } else if (depth == 0 && token_.first_on_line &&
+               (at(TokenKind::OpName) || (at(TokenKind::Value) && Lexer::starts_results(token_)))) {
+      break;
+    }
+  }
+  lexer_.trivia.clear();
+}
+
+// `#name = #family<...>`: the name stands for the encoding from here on.
+bool Parser::parse_alias() {
+  const Token name = token_;
+  advance();
+  AttrId encoding;
+  if (!at(TokenKind::Equal)) return error(Diag::ParseMalformedAlias, name);
+  advance();
+  if (!at(TokenKind::Hash)) return error(Diag::ParseMalformedAlias, name);
+  if (!parse_encoding(encoding, 0)) return false;
+  const StringId id = module_.strings.intern(name.name());
+  if (!encoding_family(name.name()).empty() || !aliases_.emplace(id.index(), encoding).second) {
+    return error(Diag::ParseMalformedAlias, name);
+  }
+  return true;
+}
+
+// `loc(...)` after an operation is read and forgotten.
+bool Parser::skip_location() {
+  if (!at_word("loc")) return true;
+  const Token start = token_;
+  advance();
+  size_t depth = 0;
+  bool content = false;
+  do {
+    if (at(TokenKind::LeftParen)) {
+      ++depth;
+    } else if (at(TokenKind::RightParen)) {
+      --depth;
+    } else if (at(TokenKind::Integer) || at(TokenKind::String) || at(TokenKind::Word)) {
+      content = true;
+    } else if (!at(TokenKind::Colon) && !at(TokenKind::Comma)) {
+      return error(Diag::ParseMalformedLocation, start);
+    }
+    advance();
+  } while (depth != 0);
+  return content || error(Diag::ParseMalformedLocation, start);
+}
+
+// At the `}` of the innermost region: goes back to the operation that holds it.
+void Parser::close_region() {
+  close_trivia(region_);
+  const Frame& frame = frames_.back();
+  current_ = frame.current;
+  region_ = frame.outer;
+  frames_.pop_back();
+  operands_.clear();
+  group_sizes_.clear();
+  has_missing_ = false;
+  attrs_.assign(current_.format->info->attrs.size(), AttrId());
+  close_scope();
+  advance();
+}
+
+// A value-less terminator that the region implies is not kept; its comments are.
+bool Parser::drop_implicit_terminator(OpId op) {
+  const OpId parent = module_.region(region_).parent;
+  if (!parent.valid()) return false;
+  const OpInfo& info = op_info(module_.op(parent).kind);
+  const RegionSpec& spec = info.regions[region_.index() - module_.op(parent).region_begin];
+  if (!spec.implicit || spec.terminator != module_.op(op).kind) return false;
+  // Only the end of a region may leave it out; anything after it stays an error.
+  if (!at(TokenKind::RightBrace)) return false;
+  if (const auto trivia = module_.op_trivia.find(op.index()); trivia != module_.op_trivia.end()) {
+    auto& rest = module_.region_trivia[region_.index()].before_close;
+    rest.insert(rest.end(), trivia->second.leading.begin(), trivia->second.leading.end());
+    if (trivia->second.same_line.valid()) rest.push_back(trivia->second.same_line);
+  }
+  module_.erase(op);
+  return true;
+}
+
+std::optional<Module> parse_text(SourceFiles& files, FileId file, Diagnostics& diagnostics) {
+  const std::string& text = files.file(file).text;
+  if (text.size() > 0xfffffff0u) {
+    diagnostics.emit(Diag::IoRead, {},
+                     {{"path", files.file(file).path}, {"reason", "it is larger than 4 GiB"}});
+    return std::nullopt;
+  }
+  if (const size_t bad = find_invalid_utf8(text); bad != std::string_view::npos) {
+    const std::string_view before = std::string_view(text).substr(0, bad);
+    const size_t line_begin = before.rfind('\n') + 1;  // npos + 1 is 0
+    const auto line = static_cast<uint32_t>(std::ranges::count(before, '\n')) + 1;
+    diagnostics.emit(Diag::ParseInvalidUtf8,
+                     {file, line, static_cast<uint32_t>(bad - line_begin) + 1, 1});
+    return std::nullopt;
+  }
+  return Parser(files, file, diagnostics).run();
+}
+
+}  // namespace loom
