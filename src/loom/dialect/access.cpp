@@ -82,7 +82,6 @@ class AccessFlow {
   void visit_loop(OpId op);
   void visit_yield(OpId op);
   void visit_call(OpId op);
-  void visit_return(RegionId body, std::span<const ValueId> results);
 
   const Module& module_;
   std::vector<uint8_t> access_;       // by value: bits of Access

@@ -260,6 +260,7 @@ void Verifier::check_effect(OpId op, const OpInfo& info) {
 }  // namespace
 
 bool verify_module(Module& module, Diagnostics& diagnostics) {
+  if (diagnostics.stopped()) return false;
   const size_t before = diagnostics.error_count();
   Verifier(module, diagnostics).run();
   if (diagnostics.error_count() != before) return false;
