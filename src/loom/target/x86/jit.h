@@ -26,7 +26,7 @@ struct JitOptions {
 // then.
 class JitKernel {
  public:
-  JitKernel() = default;
+  JitKernel();
   JitKernel(JitKernel&& other) noexcept;
   JitKernel& operator=(JitKernel&& other) noexcept;
   ~JitKernel();
@@ -36,7 +36,7 @@ class JitKernel {
  private:
   friend class JitEngine;
   struct Code;
-  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry entry);
+  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address);
 
   std::unique_ptr<Code> code_;
   LoomKernelEntry entry_ = nullptr;
@@ -58,6 +58,7 @@ class JitEngine {
                                       Diagnostics& diagnostics);
 
  private:
+  friend class JitKernel;
   struct Impl;
   explicit JitEngine(std::shared_ptr<Impl> impl);
   std::shared_ptr<Impl> impl_;

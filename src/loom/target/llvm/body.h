@@ -1,0 +1,136 @@
+// Lowers the bodies of kernels and functions to LLVM IR.
+//
+// A value becomes its components: a scalar one value, a buffer the address of its first byte, a
+// view of rank r that address and the r-1 element strides of its outer axes (the last axis of a
+// dense view has stride 1, and so have its subviews). A function takes the components of its
+// arguments, then the extents that only its view types name, as i64. Nesting depth costs no stack.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "loom/target/llvm/float_ops.h"
+#include "loom/target/llvm/plan.h"
+
+namespace llvm {
+class BasicBlock;
+class Function;
+class FunctionType;
+class MDNode;
+class Module;
+class PHINode;
+}  // namespace llvm
+
+namespace loom {
+
+// What a kernel query gives at the place where its body is emitted, as i64.
+class KernelQueries {
+ public:
+  virtual ~KernelQueries() = default;
+  virtual llvm::Value* query(OpKind op, Axis axis) = 0;
+};
+
+class BodyLowering {
+ public:
+  // All four must outlive the lowering; `builder` is moved from function to function.
+  BodyLowering(const Module& module, const LoweringPlan& plan, llvm::Module& target,
+               llvm::IRBuilderBase& builder, bool converts_half);
+  ~BodyLowering();
+
+  // Declares and defines the plan's out-of-line functions as internal ones.
+  void lower_functions();
+  // Gives a kernel argument its value: a scalar of llvm_type, or an address.
+  void bind_argument(ValueId arg, llvm::Value* value);
+  // Emits the kernel's body at the builder's insertion point, in a function whose allocas go to
+  // the start of `entry`, and leaves the builder behind it. May be called once per kernel.
+  void lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
+
+ private:
+  using Components = std::vector<llvm::Value*>;
+  struct Frame;
+
+  // --- values (body.cpp) ---
+  llvm::Value* value(ValueId id) const;
+  llvm::Value* index_constant(int64_t value) const;
+  llvm::Value* extent(Dim dim);
+  llvm::Value* place(std::span<const ValueId> operands, std::span<const int64_t> fixed,
+                     unsigned axis, unsigned& next_operand);
+  size_t component_count(TypeId type) const;
+  void append_types(TypeId type, std::vector<llvm::Type*>& types) const;
+  void append_components(ValueId id, Components& to) const;
+  Components components_of(std::span<const ValueId> ids) const;
+  void bind(ValueId id, llvm::Value* value);
+  // Takes the components of `id` from the front of `from`.
+  void bind_components(ValueId id, std::span<llvm::Value* const>& from);
+  void bind_all(std::span<const ValueId> ids, std::span<llvm::Value* const> from);
+  std::vector<ValueId> results_of(OpId op) const;
+
+  // --- control (body.cpp, calls.cpp) ---
+  void run(RegionId region);
+  void lower_op(OpId op);
+  void end_region(OpId terminator);
+  void open_for(OpId op);
+  void close_for(const Components& yielded);
+  void open_if(OpId op);
+  void close_if(const Components& yielded);
+  void emit_select(OpId op);
+  void hint_unrolling(OpId loop, llvm::Value* branch);
+  llvm::BasicBlock* new_block();
+
+  // --- functions (calls.cpp) ---
+  llvm::Function* declare(OpId function);
+  void define(OpId function);
+  void open_call(OpId op);
+  void emit_call(OpId op);
+  void emit_return(const Components& values);
+  Components extents_for(OpId call, OpId callee);
+
+  // --- memory (memory.cpp) ---
+  void emit_memory_op(OpId op);
+  void emit_alloca(OpId op);
+  void emit_buffer_view(OpId op);
+  void emit_subview(OpId op);
+  void emit_load(OpId op);
+  void emit_store(OpId op);
+  void emit_noalias(OpId op);
+  llvm::Value* linear_index(ValueId view, std::span<const ValueId> operands,
+                            std::span<const int64_t> fixed);
+  llvm::Value* access_address(ValueId view, std::span<const ValueId> operands,
+                              std::span<const int64_t> fixed);
+  void dense_strides(const Type& type, Components& to);
+  void copy_value(ValueId from, ValueId to);
+  void inherit_scope(ValueId from, ValueId to);
+  void describe_access(llvm::Value* access, ValueId view);
+  bool is_kernel_root(ValueId buffer) const;
+
+  void emit_scalar_op(OpId op);
+
+  const Module& module_;
+  const LoweringPlan& plan_;
+  llvm::Module& target_;
+  llvm::IRBuilderBase& builder_;
+  FloatOps floats_;
+
+  std::vector<llvm::Value*> values_;                         // by ValueId: the first component
+  std::unordered_map<uint32_t, Components> strides_;         // of views of rank 2 and more
+  std::unordered_map<uint32_t, llvm::Function*> functions_;  // by OpId of the func.def
+
+  // Of a root that buffer.assume.noalias made: its scope, and those of the others.
+  struct AliasScope {
+    llvm::MDNode* own;
+    llvm::MDNode* others;
+  };
+  std::vector<AliasScope> scopes_;
+  std::unordered_map<uint32_t, uint32_t> scope_of_;  // by ValueId
+  llvm::MDNode* scope_domain_ = nullptr;
+
+  std::vector<Frame> frames_;
+  llvm::BasicBlock* entry_ = nullptr;  // of the current function
+  KernelQueries* queries_ = nullptr;
+  OpId kernel_;
+};
+
+}  // namespace loom

@@ -1,0 +1,65 @@
+// Float operations of every format, each rounded once.
+//
+// A narrow format computes in the narrowest native format in which the operation's result, rounded
+// again, equals the exact result rounded once:
+//
+//   f8, f16    + - * / sqrt in f32: 24 bits are at least 2 * 11 + 2, and f32 reaches below their
+//              denormals
+//   bf16       + - in f32; * / in f64, since bf16 has the exponents of f32, whose own denormals
+//              would round first
+//   fma        in f64, the sum rounded to odd (an inexact result takes an odd last bit), which a
+//              later rounding to at least two bits less cannot distort
+//
+// The elementary functions of a narrow format compute in f32.
+#pragma once
+
+#include <span>
+
+#include "loom/dialect/eval.h"
+#include "loom/target/llvm/llvm_types.h"
+
+namespace llvm {
+class IRBuilderBase;
+class Value;
+}  // namespace llvm
+
+namespace loom {
+
+class FloatOps {
+ public:
+  // `converts_half`: the target converts between f16 and f32 in one instruction.
+  FloatOps(llvm::IRBuilderBase& builder, bool converts_half)
+      : builder_(builder), converts_half_(converts_half) {}
+
+  // An operation of the scalar dialect with a float operand or result; `from` is the type of its
+  // first operand, `to` of its result.
+  llvm::Value* emit(OpKind op, const EvalAttrs& attrs, std::span<llvm::Value* const> operands,
+                    ScalarKind from, ScalarKind to);
+
+ private:
+  using Values = std::span<llvm::Value* const>;
+
+  llvm::Value* widen(llvm::Value* value, ScalarKind from);
+  llvm::Value* widen_to_double(llvm::Value* value, ScalarKind from);
+  llvm::Value* narrow(llvm::Value* single, ScalarKind to);
+  llvm::Value* narrow_bf16(llvm::Value* bits);
+  llvm::Value* narrow_double(llvm::Value* value, ScalarKind to);
+  llvm::Value* sum_to_odd(llvm::Value* a, llvm::Value* b);
+  llvm::Value* convert(llvm::Value* value, ScalarKind from, ScalarKind to);
+  llvm::Value* from_integer(llvm::Value* value, bool is_signed, ScalarKind to);
+  llvm::Value* compare(CmpFPredicate predicate, llvm::Value* a, llvm::Value* b);
+  llvm::Value* sign_op(OpKind op, llvm::Value* value, ScalarKind kind);
+  llvm::Value* arithmetic(OpKind op, const EvalAttrs& attrs, Values operands, ScalarKind kind);
+  llvm::Value* native(OpKind op, const EvalAttrs& attrs, Values operands);
+  llvm::Value* basic(OpKind op, Values operands);
+  llvm::Value* elementary(OpKind op, const EvalAttrs& attrs, llvm::Value* x);
+  llvm::Value* over_one_plus_exp(llvm::Value* numerator, llvm::Value* exponent);
+  llvm::Value* call_libm(const char* single_name, const char* double_name, llvm::Value* x);
+  llvm::Value* i32(uint32_t value);
+  llvm::Value* like(llvm::Value* x, double value);
+
+  llvm::IRBuilderBase& builder_;
+  const bool converts_half_;
+};
+
+}  // namespace loom

@@ -1,0 +1,148 @@
+#include "loom/target/llvm/integer_ops.h"
+
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
+
+#include "loom/base/check.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+
+llvm::CmpInst::Predicate predicate_of(CmpIPredicate predicate) {
+  using enum CmpIPredicate;
+  switch (predicate) {
+    case Eq:
+      return llvm::CmpInst::ICMP_EQ;
+    case Ne:
+      return llvm::CmpInst::ICMP_NE;
+    case Slt:
+      return llvm::CmpInst::ICMP_SLT;
+    case Sle:
+      return llvm::CmpInst::ICMP_SLE;
+    case Sgt:
+      return llvm::CmpInst::ICMP_SGT;
+    case Sge:
+      return llvm::CmpInst::ICMP_SGE;
+    case Ult:
+      return llvm::CmpInst::ICMP_ULT;
+    case Ule:
+      return llvm::CmpInst::ICMP_ULE;
+    case Ugt:
+      return llvm::CmpInst::ICMP_UGT;
+    case Uge:
+      return llvm::CmpInst::ICMP_UGE;
+  }
+  return llvm::CmpInst::ICMP_EQ;
+}
+
+llvm::Value* emit_cast(llvm::IRBuilderBase& b, OpKind op, llvm::Value* a, ScalarKind from,
+                       ScalarKind to) {
+  llvm::Type* const type = llvm_type(b.getContext(), to);
+  switch (op) {
+    case ScalarExtSI:
+      return b.CreateSExt(a, type);
+    case ScalarExtUI:
+      return b.CreateZExt(a, type);
+    case ScalarTruncI:
+      return b.CreateTrunc(a, type);
+    case ScalarBitcast:
+      return b.CreateBitCast(a, type);
+    default:
+      break;
+  }
+  LOOM_CHECK(op == IndexCast, "not an integer conversion");
+  // A payload enters index as a signed number, except that i1 is 0 or 1.
+  const bool extends_sign = to == ScalarKind::Index && from != ScalarKind::I1;
+  return extends_sign ? b.CreateSExtOrTrunc(a, type) : b.CreateZExtOrTrunc(a, type);
+}
+
+llvm::Value* emit_unary(llvm::IRBuilderBase& b, OpKind op, llvm::Value* a, ScalarKind from,
+                        ScalarKind to) {
+  switch (op) {
+    case ScalarNegI:
+      return b.CreateNeg(a);
+    case ScalarAbsI:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b.getFalse());
+    default:
+      return emit_cast(b, op, a, from, to);
+  }
+}
+
+}  // namespace
+
+llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const EvalAttrs& attrs,
+                             std::span<llvm::Value* const> operands, ScalarKind from,
+                             ScalarKind to) {
+  auto& b = builder;
+  llvm::Value* const x = operands[0];
+  if (operands.size() == 1) return emit_unary(b, op, x, from, to);
+  llvm::Value* const y = operands[1];
+  const bool nuw = (attrs.flags & kNuw) != 0;
+  const bool nsw = (attrs.flags & kNsw) != 0;
+  switch (op) {
+    case IndexCmp:
+    case ScalarCmpI:
+      return b.CreateICmp(predicate_of(static_cast<CmpIPredicate>(attrs.choice)), x, y);
+    case IndexAdd:
+      return b.CreateAdd(x, y);
+    case ScalarAddI:
+      return b.CreateAdd(x, y, "", nuw, nsw);
+    case IndexSub:
+      return b.CreateSub(x, y);
+    case ScalarSubI:
+      return b.CreateSub(x, y, "", nuw, nsw);
+    case IndexMul:
+    case IndexScale:
+      return b.CreateMul(x, y);
+    case ScalarMulI:
+      return b.CreateMul(x, y, "", nuw, nsw);
+    case IndexMadd:
+      return b.CreateAdd(b.CreateMul(x, y), operands[2]);
+    case IndexDiv:  // the dividend is not negative and the divisor is positive
+    case ScalarDivUI:
+      return b.CreateUDiv(x, y);
+    case IndexRem:
+    case ScalarRemUI:
+      return b.CreateURem(x, y);
+    case ScalarDivSI:
+      return b.CreateSDiv(x, y);
+    case ScalarRemSI:
+      return b.CreateSRem(x, y);
+    case IndexMin:
+    case ScalarMinSI:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
+    case IndexMax:
+    case ScalarMaxSI:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, x, y);
+    case ScalarMinUI:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y);
+    case ScalarMaxUI:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::umax, x, y);
+    case IndexAnd:
+    case ScalarAndI:
+      return b.CreateAnd(x, y);
+    case IndexOr:
+    case ScalarOrI:
+      return b.CreateOr(x, y);
+    case IndexXor:
+    case ScalarXorI:
+      return b.CreateXor(x, y);
+    case IndexShl:
+      return b.CreateShl(x, y);
+    case ScalarShlI:
+      return b.CreateShl(x, y, "", nuw, nsw);
+    case IndexShrS:
+    case ScalarShrSI:
+      return b.CreateAShr(x, y);
+    case IndexShrU:
+    case ScalarShrUI:
+      return b.CreateLShr(x, y);
+    default:
+      LOOM_CHECK(false, "not an integer operation");
+      return x;
+  }
+}
+
+}  // namespace loom

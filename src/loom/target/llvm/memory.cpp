@@ -1,0 +1,207 @@
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/MDBuilder.h>
+
+#include "loom/base/check.h"
+#include "loom/dialect/op_info.h"
+#include "loom/target/llvm/body.h"
+#include "loom/target/llvm/frame.h"
+
+namespace loom {
+
+using enum OpKind;
+
+void BodyLowering::emit_memory_op(OpId op) {
+  switch (module_.op(op).kind) {
+    case BufferAlloca:
+      return emit_alloca(op);
+    case BufferView:
+      return emit_buffer_view(op);
+    case BufferAssumeNoalias:
+      return emit_noalias(op);
+    case ViewSubview:
+      return emit_subview(op);
+    case ViewLoad:
+      return emit_load(op);
+    case ViewStore:
+      return emit_store(op);
+    default:  // identities: refine and the other assumptions
+      for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+        copy_value(module_.operand(op, i), module_.result(op, i));
+      }
+  }
+}
+
+void BodyLowering::copy_value(ValueId from, ValueId to) {
+  Components components;
+  append_components(from, components);
+  std::span<llvm::Value* const> rest = components;
+  bind_components(to, rest);
+  inherit_scope(from, to);
+}
+
+void BodyLowering::emit_alloca(OpId op) {
+  const uint64_t bytes = plan_.alloca_bytes.at(op.index());
+  const auto align =
+      static_cast<uint64_t>(module_.attr(op, attr_slot(BufferAlloca, "align")).value());
+  llvm::IRBuilderBase::InsertPointGuard guard(builder_);
+  builder_.SetInsertPoint(entry_, entry_->begin());
+  llvm::AllocaInst* const storage =
+      builder_.CreateAlloca(llvm::ArrayType::get(builder_.getInt8Ty(), bytes));
+  storage->setAlignment(llvm::Align(align));
+  bind(module_.result(op), storage);
+}
+
+// Element strides of all axes but the last of a dense view.
+void BodyLowering::dense_strides(const Type& type, Components& to) {
+  to.assign(type.rank() - 1, nullptr);
+  llvm::Value* stride = index_constant(1);
+  for (size_t axis = type.rank() - 1; axis > 0; --axis) {
+    stride = builder_.CreateMul(stride, extent(type.dims[axis]));
+    to[axis - 1] = stride;
+  }
+}
+
+void BodyLowering::emit_buffer_view(OpId op) {
+  const ValueId buffer = module_.operand(op, 0);
+  const ValueId result = module_.result(op);
+  const Type& type = module_.types[module_.type_of(result)];
+  bind(result, builder_.CreatePtrAdd(value(buffer), value(module_.operand(op, 1))));
+  if (type.rank() > 1) {
+    Components strides;
+    dense_strides(type, strides);
+    strides_[result.index()] = std::move(strides);
+  }
+  inherit_scope(buffer, result);
+}
+
+// The sum of index times stride, in elements.
+llvm::Value* BodyLowering::linear_index(ValueId view, std::span<const ValueId> operands,
+                                        std::span<const int64_t> fixed) {
+  llvm::Value* linear = index_constant(0);
+  unsigned next_operand = 0;
+  for (unsigned axis = 0; axis < fixed.size(); ++axis) {
+    llvm::Value* term = place(operands, fixed, axis, next_operand);
+    if (axis + 1 < fixed.size()) {
+      term = builder_.CreateMul(term, strides_.at(view.index())[axis]);
+    }
+    linear = axis == 0 ? term : builder_.CreateAdd(linear, term);
+  }
+  return linear;
+}
+
+// Where an executed access goes, hence inside the root.
+llvm::Value* BodyLowering::access_address(ValueId view, std::span<const ValueId> operands,
+                                          std::span<const int64_t> fixed) {
+  const Type& type = module_.types[module_.type_of(view)];
+  return builder_.CreateInBoundsGEP(llvm_memory_type(builder_.getContext(), type.element),
+                                    value(view), linear_index(view, operands, fixed));
+}
+
+void BodyLowering::emit_subview(OpId op) {
+  const ValueId view = operand_group(module_, op, operand_slot(ViewSubview, "w"))[0];
+  const auto indices = operand_group(module_, op, operand_slot(ViewSubview, "index"));
+  const auto fixed = module_.attr(op, attr_slot(ViewSubview, "static_index")).ints;
+  const Type& type = module_.types[module_.type_of(view)];
+  llvm::Value* const address =
+      builder_.CreateGEP(llvm_memory_type(builder_.getContext(), type.element), value(view),
+                         linear_index(view, indices, fixed));
+  copy_value(view, module_.result(op));
+  bind(module_.result(op), address);
+}
+
+// A volatile access is performed exactly as written.
+void BodyLowering::emit_load(OpId op) {
+  const ValueId view = operand_group(module_, op, operand_slot(ViewLoad, "w"))[0];
+  const auto indices = operand_group(module_, op, operand_slot(ViewLoad, "index"));
+  const auto fixed = module_.attr(op, attr_slot(ViewLoad, "static_index")).ints;
+  const Type& type = module_.types[module_.type_of(view)];
+  const bool is_volatile = (flags_of(module_, op, attr_slot(ViewLoad, "flags")) & kVolatile) != 0;
+  llvm::Value* const address = access_address(view, indices, fixed);
+  llvm::LoadInst* const load = builder_.CreateAlignedLoad(
+      llvm_memory_type(builder_.getContext(), type.element), address,
+      llvm::Align(type.align != 0 ? type.align : scalar_bytes(type.element)), is_volatile);
+  describe_access(load, view);
+  bind(module_.result(op), from_memory(builder_, load, type.element));
+}
+
+void BodyLowering::emit_store(OpId op) {
+  const ValueId source = operand_group(module_, op, operand_slot(ViewStore, "x"))[0];
+  const ValueId view = operand_group(module_, op, operand_slot(ViewStore, "w"))[0];
+  const auto indices = operand_group(module_, op, operand_slot(ViewStore, "index"));
+  const auto fixed = module_.attr(op, attr_slot(ViewStore, "static_index")).ints;
+  const Type& type = module_.types[module_.type_of(view)];
+  const bool is_volatile = (flags_of(module_, op, attr_slot(ViewStore, "flags")) & kVolatile) != 0;
+  llvm::Value* const address = access_address(view, indices, fixed);
+  llvm::StoreInst* const store = builder_.CreateAlignedStore(
+      to_memory(builder_, value(source), type.element), address,
+      llvm::Align(type.align != 0 ? type.align : scalar_bytes(type.element)), is_volatile);
+  describe_access(store, view);
+}
+
+// --- aliasing -----------------------------------------------------------------------------------
+
+// The buffer is a launch argument, so it is the same root in every workitem.
+bool BodyLowering::is_kernel_root(ValueId buffer) const {
+  for (;;) {
+    const OpId op = module_.defining_op(buffer);
+    if (!op.valid()) {
+      const Value& arg = module_.value(buffer);
+      return kernel_.valid() && arg.kind == ValueKind::Argument &&
+             module_.region(RegionId(arg.owner)).parent == kernel_;
+    }
+    switch (module_.op(op).kind) {
+      case BufferAssumeNoalias:
+      case BufferAssumeAlignment:
+      case BufferAssumeMemorySpace:
+        buffer = module_.operand(op, module_.value(buffer).index);
+        break;
+      default:
+        return false;
+    }
+  }
+}
+
+// LLVM's scopes hold for the whole function, loops over workitems included, so only promises about
+// launch arguments, made outside every loop, are passed on.
+void BodyLowering::emit_noalias(OpId op) {
+  const auto operands = module_.operands(op);
+  bool applies = frames_.size() == 1 && operands.size() > 1;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    copy_value(operands[i], module_.result(op, static_cast<unsigned>(i)));
+    applies = applies && is_kernel_root(operands[i]);
+  }
+  if (!applies) return;
+  llvm::MDBuilder metadata(builder_.getContext());
+  if (scope_domain_ == nullptr) scope_domain_ = metadata.createAnonymousAliasScopeDomain();
+  std::vector<llvm::Metadata*> all;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    all.push_back(metadata.createAnonymousAliasScope(scope_domain_));
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    std::vector<llvm::Metadata*> others = all;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    scope_of_[module_.result(op, static_cast<unsigned>(i)).index()] =
+        static_cast<uint32_t>(scopes_.size());
+    scopes_.push_back({llvm::MDNode::get(builder_.getContext(), all[i]),
+                       llvm::MDNode::get(builder_.getContext(), others)});
+  }
+}
+
+void BodyLowering::inherit_scope(ValueId from, ValueId to) {
+  const auto scope = scope_of_.find(from.index());
+  if (scope == scope_of_.end()) {
+    scope_of_.erase(to.index());
+  } else {
+    scope_of_[to.index()] = uint32_t{scope->second};
+  }
+}
+
+void BodyLowering::describe_access(llvm::Value* access, ValueId view) {
+  const auto scope = scope_of_.find(view.index());
+  if (scope == scope_of_.end()) return;
+  auto* const instruction = llvm::cast<llvm::Instruction>(access);
+  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[scope->second].own);
+  instruction->setMetadata(llvm::LLVMContext::MD_noalias, scopes_[scope->second].others);
+}
+
+}  // namespace loom

@@ -1,0 +1,57 @@
+// What a set of kernels needs from code generation, decided before any code is built.
+//
+// The plan names everything that cannot be lowered as one diagnostic, so that lowering itself
+// cannot fail on a verified module.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "loom/diag/diagnostic.h"
+#include "loom/dialect/numeric.h"
+#include "loom/dialect/op_kind.h"
+
+namespace loom {
+
+// Nested structured operations, calls that are inlined included. LLVM's own passes recurse over
+// loop nests, so deeper programs are refused.
+inline constexpr unsigned kMaxNesting = 512;
+// Operations of one kernel after inlining.
+inline constexpr uint64_t kMaxInlinedOps = 2'000'000;
+// Private storage of one kernel or function.
+inline constexpr uint64_t kMaxPrivateBytes = 1 << 20;
+
+struct KernelPlan {
+  OpId kernel;
+  // Workgroup size along each axis, where the launch configuration fixes it by itself.
+  std::array<std::optional<uint64_t>, 3> size;
+};
+
+struct LoweringPlan {
+  std::vector<KernelPlan> kernels;
+  std::vector<OpId> functions;  // called out of line, in order of their first call
+  std::unordered_map<uint32_t, uint64_t> alloca_bytes;  // by OpId index of the buffer.alloca
+};
+
+// Operations that a target does not lower yet, besides those that no LLVM target does.
+struct LoweringTarget {
+  std::string_view name;  // for the diagnostics
+};
+
+// `kernels` are `kernel.def` operations of a verified module whose bodies are present.
+std::optional<LoweringPlan> plan_lowering(const Module& module, std::span<const OpId> kernels,
+                                          const LoweringTarget& target, Diagnostics& diagnostics);
+
+// The call is replaced by the callee's body.
+bool is_inlined_call(const Module& module, OpId call);
+// The extents that the region's arguments introduce by naming them, in order of appearance.
+std::vector<ValueId> introduced_extents(const Module& module, RegionId region);
+// The value of a `config.get`, when its key has one.
+std::optional<ScalarValue> config_value(const Module& module, OpId get);
+
+}  // namespace loom

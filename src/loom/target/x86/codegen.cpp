@@ -1,0 +1,260 @@
+#include "loom/target/x86/codegen.h"
+
+#include <fmt/format.h>
+#include <llvm-c/BitWriter.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/Target.h>
+#include <llvm-c/TargetMachine.h>
+#include <llvm-c/Transforms/PassBuilder.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/MC/MCSubtargetInfo.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <mutex>
+#include <set>
+
+#include "loom/base/check.h"
+#include "loom/dialect/op_info.h"
+#include "loom/target/x86/entry.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+
+constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
+constexpr const char* kGenericCpu = "x86-64";
+
+void initialize_llvm() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    LLVMInitializeX86TargetInfo();
+    LLVMInitializeX86Target();
+    LLVMInitializeX86TargetMC();
+    LLVMInitializeX86AsmPrinter();
+  });
+}
+
+LLVMCodeGenOptLevel code_level(int level) {
+  if (level <= 0) return LLVMCodeGenLevelNone;
+  if (level == 1) return LLVMCodeGenLevelLess;
+  return level == 2 ? LLVMCodeGenLevelDefault : LLVMCodeGenLevelAggressive;
+}
+
+llvm::TargetMachine& cpp(LLVMTargetMachineRef machine) {
+  return *reinterpret_cast<llvm::TargetMachine*>(machine);
+}
+
+std::string take_message(char* message) {
+  std::string text = message == nullptr ? "" : message;
+  LLVMDisposeMessage(message);
+  return text;
+}
+
+// LLVM reports some failures to its context only.
+struct ErrorCollector : llvm::DiagnosticHandler {
+  explicit ErrorCollector(std::string& out) : text(out) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() == llvm::DS_Error && text.empty()) {
+      llvm::raw_string_ostream stream(text);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+    }
+    return true;
+  }
+  std::string& text;
+};
+
+std::string entry_name(const Module& module, OpId kernel) {
+  const unsigned slot = attr_slot(KernelDef, "export");
+  if (!module.has_attr(kernel, slot)) return std::string(symbol_text(module, kernel));
+  return std::string(module.strings.text(module.attr(kernel, slot).string()));
+}
+
+}  // namespace
+
+struct X86Codegen::Machine {
+  CodegenOptions options;
+  LLVMTargetMachineRef target = nullptr;
+  bool converts_half = false;
+
+  ~Machine() {
+    if (target != nullptr) LLVMDisposeTargetMachine(target);
+  }
+  bool lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
+             llvm::Module& into);
+  bool optimize(llvm::Module& module, std::string& error) const;
+  bool emit(llvm::Module& module, OutputForm form, std::string& bytes, std::string& error) const;
+};
+
+X86Codegen::X86Codegen(std::unique_ptr<Machine> machine) : machine_(std::move(machine)) {}
+X86Codegen::~X86Codegen() = default;
+
+std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
+                                               Diagnostics& diagnostics) {
+  initialize_llvm();
+  auto machine = std::make_unique<Machine>();
+  machine->options = options;
+  LLVMTargetRef target = nullptr;
+  char* error = nullptr;
+  if (LLVMGetTargetFromTriple(kTriple, &target, &error) != 0) {
+    diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", take_message(error)}});
+    return nullptr;
+  }
+  std::string cpu = options.cpu.empty() ? kGenericCpu : options.cpu;
+  std::string features;
+  if (cpu == "native") {
+    cpu = take_message(LLVMGetHostCPUName());
+    features = take_message(LLVMGetHostCPUFeatures());
+  }
+  machine->target =
+      LLVMCreateTargetMachine(target, kTriple, cpu.c_str(), features.c_str(),
+                              code_level(options.opt_level), LLVMRelocPIC, LLVMCodeModelSmall);
+  LOOM_CHECK(machine->target != nullptr, "no code generator for x86-64");
+  machine->converts_half = cpp(machine->target).getMCSubtargetInfo()->checkFeatures("+f16c");
+  return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
+}
+
+bool X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
+                                const std::vector<std::string>& names, llvm::Module& into) {
+  llvm::IRBuilder<> builder(into.getContext());
+  BodyLowering lowering(module, plan, into, builder, converts_half);
+  lowering.lower_functions();
+  for (size_t i = 0; i < plan.kernels.size(); ++i) {
+    emit_entry(module, plan.kernels[i], names[i], options.denormals, into, builder, lowering);
+  }
+  for (llvm::Function& function : into) {
+    if (function.isDeclaration()) continue;
+    function.addFnAttr("prefer-vector-width", "256");
+    if (options.denormals == DenormalMode::Flush) {
+      function.addFnAttr("denormal-fp-math", "preserve-sign,preserve-sign");
+    }
+  }
+#ifndef NDEBUG
+  std::string broken;
+  llvm::raw_string_ostream stream(broken);
+  LOOM_CHECK(!llvm::verifyModule(into, &stream), broken.c_str());
+#endif
+  return true;
+}
+
+bool X86Codegen::Machine::optimize(llvm::Module& module, std::string& error) const {
+  if (options.passes.empty()) return true;
+  LLVMPassBuilderOptionsRef builder = LLVMCreatePassBuilderOptions();
+  LLVMPassBuilderOptionsSetLoopVectorization(builder, 1);
+  LLVMPassBuilderOptionsSetSLPVectorization(builder, 1);
+  LLVMPassBuilderOptionsSetLoopUnrolling(builder, 1);
+  LLVMPassBuilderOptionsSetLoopInterleaving(builder, 1);
+  LLVMErrorRef failed = LLVMRunPasses(llvm::wrap(&module), options.passes.c_str(), target, builder);
+  LLVMDisposePassBuilderOptions(builder);
+  if (failed == nullptr) return true;
+  char* const message = LLVMGetErrorMessage(failed);
+  error = message;
+  LLVMDisposeErrorMessage(message);
+  return false;
+}
+
+bool X86Codegen::Machine::emit(llvm::Module& module, OutputForm form, std::string& bytes,
+                               std::string& error) const {
+  const LLVMModuleRef handle = llvm::wrap(&module);
+  if (form == OutputForm::LlvmIr) {
+    bytes = take_message(LLVMPrintModuleToString(handle));
+    return true;
+  }
+  LLVMMemoryBufferRef buffer = nullptr;
+  if (form == OutputForm::LlvmBitcode) {
+    buffer = LLVMWriteBitcodeToMemoryBuffer(handle);
+  } else {
+    char* message = nullptr;
+    const auto type = form == OutputForm::Object ? LLVMObjectFile : LLVMAssemblyFile;
+    if (LLVMTargetMachineEmitToMemoryBuffer(target, handle, type, &message, &buffer) != 0) {
+      error = take_message(message);
+      return false;
+    }
+  }
+  bytes.assign(LLVMGetBufferStart(buffer), LLVMGetBufferSize(buffer));
+  LLVMDisposeMemoryBuffer(buffer);
+  return true;
+}
+
+namespace {
+
+// The names of the entries; nullopt, with a diagnostic, when an object cannot hold one.
+std::optional<std::vector<std::string>> entry_names(const Module& module,
+                                                    std::span<const OpId> kernels,
+                                                    Diagnostics& diagnostics) {
+  static const llvm::TargetLibraryInfoImpl library{llvm::Triple(kTriple)};
+  std::vector<std::string> names;
+  std::set<std::string> taken;
+  for (const OpId kernel : kernels) {
+    names.push_back(entry_name(module, kernel));
+    const std::string& name = names.back();
+    llvm::LibFunc function{};
+    if (library.getLibFunc(name, function)) {
+      diagnostics.emit(
+          Diag::LoweringNotSupported, module.location(kernel),
+          {{"op", "kernel.def"},
+           {"where", fmt::format("on x86_64 under the name '{}' of a C library function", name)}});
+      return std::nullopt;
+    }
+    if (!taken.insert(name).second) {
+      diagnostics.emit(Diag::SymbolDuplicate, module.location(kernel), {{"symbol", name}});
+      return std::nullopt;
+    }
+  }
+  return names;
+}
+
+}  // namespace
+
+std::optional<std::string> X86Codegen::generate(const Module& module, std::span<const OpId> kernels,
+                                                const std::string& name, OutputForm form,
+                                                Diagnostics& diagnostics) {
+  std::vector<std::string> names = {name};
+  if (name.empty()) {
+    auto own = entry_names(module, kernels, diagnostics);
+    if (!own) return std::nullopt;
+    names = std::move(*own);
+  }
+  const auto plan = plan_lowering(module, kernels, {.name = "x86_64"}, diagnostics);
+  if (!plan) return std::nullopt;
+
+  std::string error;
+  llvm::LLVMContext context;
+  context.setDiagnosticHandler(std::make_unique<ErrorCollector>(error));
+  context.setDiscardValueNames(form != OutputForm::LlvmIr);
+  llvm::Module into("loom", context);
+  into.setTargetTriple(kTriple);
+  into.setDataLayout(cpp(machine_->target).createDataLayout());
+  machine_->lower(module, *plan, names, into);
+  std::string bytes;
+  const bool good = machine_->optimize(into, error) && error.empty() &&
+                    machine_->emit(into, form, bytes, error) && error.empty();
+  if (!good) {
+    diagnostics.emit(Diag::LoweringInternal, module.location(kernels.front()), {{"detail", error}});
+    return std::nullopt;
+  }
+  return bytes;
+}
+
+bool is_known_x86_cpu(const std::string& cpu) {
+  initialize_llvm();
+  std::string error;
+  const llvm::Target* const target = llvm::TargetRegistry::lookupTarget(kTriple, error);
+  LOOM_CHECK(target != nullptr, "no code generator for x86-64");
+  const std::unique_ptr<llvm::MCSubtargetInfo> generic(
+      target->createMCSubtargetInfo(kTriple, kGenericCpu, ""));
+  if (!generic->isCPUStringValid(cpu)) return false;
+  const std::unique_ptr<llvm::MCSubtargetInfo> info(
+      target->createMCSubtargetInfo(kTriple, cpu, ""));
+  return info->checkFeatures("+64bit,+sse2");
+}
+
+}  // namespace loom

@@ -1,0 +1,44 @@
+// One configured code generator for x86-64.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+#include "loom/target/llvm/options.h"
+
+namespace loom {
+
+struct CodegenOptions {
+  std::string cpu;     // as in X86Options
+  int opt_level = 2;   // of the machine code, 0 to 3
+  std::string passes;  // an LLVM pass pipeline; empty for none
+  DenormalMode denormals = DenormalMode::Keep;
+};
+
+// Expensive to make (about as much as a small kernel), reusable, and used by one thread at a time.
+class X86Codegen {
+ public:
+  // Null, with a diagnostic, when the machine cannot be described.
+  static std::unique_ptr<X86Codegen> create(const CodegenOptions& options,
+                                            Diagnostics& diagnostics);
+  ~X86Codegen();
+
+  // With `name`, which then names the only kernel, in place of the kernels' own names.
+  std::optional<std::string> generate(const Module& module, std::span<const OpId> kernels,
+                                      const std::string& name, OutputForm form,
+                                      Diagnostics& diagnostics);
+
+ private:
+  struct Machine;
+  explicit X86Codegen(std::unique_ptr<Machine> machine);
+  std::unique_ptr<Machine> machine_;
+};
+
+// A 64-bit CPU that LLVM knows.
+bool is_known_x86_cpu(const std::string& cpu);
+
+}  // namespace loom

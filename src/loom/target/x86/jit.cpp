@@ -1,0 +1,177 @@
+#include "loom/target/x86/jit.h"
+
+#include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
+#include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
+#include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
+
+#include <array>
+#include <atomic>
+#include <mutex>
+#include <vector>
+
+#include "loom/target/x86/codegen.h"
+
+namespace loom {
+namespace {
+
+constexpr const char* kEntryName = "loom_kernel";
+
+// The generators of one tier and mode that no thread is using.
+class GeneratorPool {
+ public:
+  std::unique_ptr<X86Codegen> take(const JitOptions& options, Diagnostics& diagnostics);
+  void give_back(const JitOptions& options, std::unique_ptr<X86Codegen> generator);
+
+ private:
+  static size_t shelf(const JitOptions& options) {
+    return static_cast<size_t>(options.tier) * 2 + static_cast<size_t>(options.denormals);
+  }
+
+  std::mutex mutex_;
+  std::array<std::vector<std::unique_ptr<X86Codegen>>, 4> free_;
+};
+
+std::unique_ptr<X86Codegen> GeneratorPool::take(const JitOptions& options,
+                                                Diagnostics& diagnostics) {
+  {
+    const std::lock_guard lock(mutex_);
+    auto& free = free_[shelf(options)];
+    if (!free.empty()) {
+      auto generator = std::move(free.back());
+      free.pop_back();
+      return generator;
+    }
+  }
+  const bool fast = options.tier == JitTier::Fast;
+  return X86Codegen::create({.cpu = "native",
+                             .opt_level = fast ? 0 : 2,
+                             .passes = fast ? "" : "default<O2>",
+                             .denormals = options.denormals},
+                            diagnostics);
+}
+
+void GeneratorPool::give_back(const JitOptions& options, std::unique_ptr<X86Codegen> generator) {
+  const std::lock_guard lock(mutex_);
+  free_[shelf(options)].push_back(std::move(generator));
+}
+
+}  // namespace
+
+// A JITDylib per kernel: names cannot collide, and removing it frees the code.
+struct JitEngine::Impl {
+  GeneratorPool generators;
+  std::unique_ptr<llvm::orc::ExecutionSession> session;
+  std::unique_ptr<llvm::orc::ObjectLinkingLayer> linker;
+  llvm::orc::JITDylib* process = nullptr;  // the C library
+  std::atomic<uint64_t> next_number = 0;
+
+  ~Impl();
+  bool start(std::string& error);
+  llvm::orc::JITDylib* load(std::string_view object, std::string_view symbol, void*& entry,
+                            std::string& error);
+  void remove(llvm::orc::JITDylib& dylib);
+};
+
+JitEngine::Impl::~Impl() {
+  if (session != nullptr) llvm::cantFail(session->endSession());
+}
+
+bool JitEngine::Impl::start(std::string& error) {
+  auto control = llvm::orc::SelfExecutorProcessControl::Create();
+  if (!control) {
+    error = llvm::toString(control.takeError());
+    return false;
+  }
+  session = std::make_unique<llvm::orc::ExecutionSession>(std::move(*control));
+  // The failed lookup reports the same error.
+  session->setErrorReporter([](llvm::Error failure) { llvm::consumeError(std::move(failure)); });
+  linker = std::make_unique<llvm::orc::ObjectLinkingLayer>(*session);
+  process = &session->createBareJITDylib("process");
+  auto generator = llvm::orc::DynamicLibrarySearchGenerator::GetForCurrentProcess('\0');
+  if (!generator) {
+    error = llvm::toString(generator.takeError());
+    return false;
+  }
+  process->addGenerator(std::move(*generator));
+  return true;
+}
+
+llvm::orc::JITDylib* JitEngine::Impl::load(std::string_view object, std::string_view symbol,
+                                           void*& entry, std::string& error) {
+  llvm::orc::JITDylib& dylib =
+      session->createBareJITDylib(fmt::format("kernel{}", next_number.fetch_add(1)));
+  dylib.addToLinkOrder(*process);
+  llvm::Error failure = linker->add(
+      dylib, llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, "kernel"));
+  if (!failure) {
+    auto found = session->lookup({&dylib}, session->intern({symbol.data(), symbol.size()}));
+    if (found) {
+      entry = found->getAddress().toPtr<void*>();
+      return &dylib;
+    }
+    failure = found.takeError();
+  }
+  error = llvm::toString(std::move(failure));
+  remove(dylib);
+  return nullptr;
+}
+
+void JitEngine::Impl::remove(llvm::orc::JITDylib& dylib) {
+  llvm::consumeError(session->removeJITDylib(dylib));
+}
+
+struct JitKernel::Code {
+  std::shared_ptr<JitEngine::Impl> engine;
+  llvm::orc::JITDylib& dylib;
+
+  Code(std::shared_ptr<JitEngine::Impl> e, llvm::orc::JITDylib& d)
+      : engine(std::move(e)), dylib(d) {}
+  ~Code() { engine->remove(dylib); }
+};
+
+JitKernel::JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address)
+    : code_(std::move(code)), entry_(address) {}
+JitKernel::JitKernel() = default;
+JitKernel::JitKernel(JitKernel&& other) noexcept = default;
+JitKernel& JitKernel::operator=(JitKernel&& other) noexcept = default;
+JitKernel::~JitKernel() = default;
+
+JitEngine::JitEngine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
+JitEngine::~JitEngine() = default;
+
+std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics) {
+  auto impl = std::make_shared<Impl>();
+  std::string error;
+  if (!impl->start(error)) {
+    diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
+    return nullptr;
+  }
+  return std::unique_ptr<JitEngine>(new JitEngine(std::move(impl)));
+}
+
+std::optional<JitKernel> JitEngine::add(const Module& module, OpId kernel,
+                                        const JitOptions& options, Diagnostics& diagnostics) {
+  auto generator = impl_->generators.take(options, diagnostics);
+  if (generator == nullptr) return std::nullopt;
+  const auto object = generator->generate(module, std::span(&kernel, 1), kEntryName,
+                                          OutputForm::Object, diagnostics);
+  impl_->generators.give_back(options, std::move(generator));
+  if (!object) return std::nullopt;
+  return add_object(*object, kEntryName, diagnostics);
+}
+
+std::optional<JitKernel> JitEngine::add_object(std::string_view object, std::string_view symbol,
+                                               Diagnostics& diagnostics) {
+  void* entry = nullptr;
+  std::string error;
+  llvm::orc::JITDylib* const dylib = impl_->load(object, symbol, entry, error);
+  if (dylib == nullptr) {
+    diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
+    return std::nullopt;
+  }
+  return JitKernel(std::make_unique<JitKernel::Code>(impl_, *dylib),
+                   reinterpret_cast<LoomKernelEntry>(entry));
+}
+
+}  // namespace loom
