@@ -1,0 +1,107 @@
+#include "loom/command/artifact.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+
+#include "loom/base/hash.h"
+#include "loom/command/artifact_layout.h"
+#include "loom/command/cmd_core.h"
+#include "loom/command/test_plan.h"
+
+namespace loom {
+namespace {
+
+std::optional<PreparedPlan> read(const std::string& bytes, Diagnostics& diagnostics) {
+  SourceFiles files;
+  return read_artifact(files, bytes, "x.loomcmd", diagnostics);
+}
+
+// Makes the checksum fit again, so that what lies behind it is reached.
+void rehash(std::string& bytes) {
+  const uint64_t hash = hash_bytes(std::string_view(bytes).substr(sizeof(artifact::Header)));
+  std::memcpy(bytes.data() + offsetof(artifact::Header, hash), &hash, sizeof hash);
+}
+
+TEST(Artifact, ReadsBackWhatWasWritten) {
+  const PreparedPlan plan = make_test_plan();
+  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  Diagnostics diagnostics;
+  const auto again = read(bytes, diagnostics);
+  ASSERT_TRUE(again);
+  EXPECT_EQ(cmd_core_text(*again, again->programs[0]), cmd_core_text(plan, plan.programs[0]));
+  EXPECT_EQ(write_artifact(*again, again->programs[0]), bytes);
+}
+
+TEST(Artifact, SectionsAreAligned) {
+  const PreparedPlan plan = make_test_plan();
+  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  for (uint32_t i = 0; i < artifact::kSectionCount; ++i) {
+    artifact::SectionRow row;
+    std::memcpy(&row, bytes.data() + sizeof(artifact::Header) + i * sizeof row, sizeof row);
+    EXPECT_EQ(row.offset % 8, 0u);
+  }
+  EXPECT_EQ(bytes.size() % 8, 0u);
+}
+
+TEST(Artifact, AnotherMajorVersionIsRefused) {
+  const PreparedPlan plan = make_test_plan();
+  std::string bytes = write_artifact(plan, plan.programs[0]);
+  bytes[offsetof(artifact::Header, major)] = 9;
+  Diagnostics diagnostics;
+  EXPECT_FALSE(read(bytes, diagnostics));
+  ASSERT_EQ(diagnostics.error_count(), 1u);
+  EXPECT_EQ(diag_code(diagnostics.all()[0].id), "BINARY/001");
+  EXPECT_EQ(diagnostics.all()[0].param("found"), "9.0");
+}
+
+TEST(Artifact, EveryTruncationIsDiagnosed) {
+  const PreparedPlan plan = make_test_plan();
+  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    Diagnostics diagnostics;
+    EXPECT_FALSE(read(bytes.substr(0, size), diagnostics)) << size;
+    EXPECT_TRUE(diagnostics.has_errors()) << size;
+  }
+}
+
+TEST(Artifact, EveryFlippedBitIsDiagnosed) {
+  const PreparedPlan plan = make_test_plan();
+  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  for (size_t i = 0; i < bytes.size() * 8; ++i) {
+    std::string damaged = bytes;
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << (i % 8)));
+    Diagnostics diagnostics;
+    EXPECT_FALSE(read(damaged, diagnostics)) << i;
+  }
+}
+
+// With a fitting checksum a flip may be harmless, but what is accepted must be consistent.
+TEST(Artifact, FlipsBehindTheChecksumAreHarmlessOrDiagnosed) {
+  const PreparedPlan plan = make_test_plan();
+  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  size_t refused = 0;
+  for (size_t i = sizeof(artifact::Header) * 8; i < bytes.size() * 8; ++i) {
+    std::string damaged = bytes;
+    damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << (i % 8)));
+    rehash(damaged);
+    Diagnostics diagnostics;
+    const auto read_back = read(damaged, diagnostics);
+    EXPECT_NE(read_back.has_value(), diagnostics.has_errors()) << i;
+    if (!read_back) {
+      ++refused;
+      continue;
+    }
+    (void)cmd_core_text(*read_back, read_back->programs[0]);
+    (void)wave_numbers(read_back->programs[0]);
+  }
+  EXPECT_GT(refused, 1000u);
+}
+
+TEST(Artifact, FileNamesArePortable) {
+  EXPECT_EQ(artifact_file_name("model.two$layer-1"), "model.two$layer-1.loomcmd");
+  EXPECT_EQ(artifact_file_name("a/b"), "a_b.loomcmd");
+}
+
+}  // namespace
+}  // namespace loom
