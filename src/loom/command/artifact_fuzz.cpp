@@ -1,11 +1,30 @@
 // Reads arbitrary bytes as a `.loomcmd`; what is accepted must print and write back to itself.
 #include <cstdlib>
+#include <cstring>
 
+#include "loom/base/hash.h"
 #include "loom/command/artifact.h"
+#include "loom/command/artifact_layout.h"
 #include "loom/command/cmd_core.h"
 
+namespace {
+
+// Size and checksum are made to fit, so that the fuzzer reaches what lies behind them.
+std::string with_fitting_header(std::string_view data) {
+  std::string bytes(data);
+  loom::artifact::Header header;
+  if (bytes.size() < sizeof header) return bytes;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  header.file_size = bytes.size();
+  header.hash = loom::hash_bytes(std::string_view(bytes).substr(sizeof header));
+  std::memcpy(bytes.data(), &header, sizeof header);
+  return bytes;
+}
+
+}  // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const std::string bytes = with_fitting_header({reinterpret_cast<const char*>(data), size});
   loom::SourceFiles files;
   loom::Diagnostics diagnostics;
   const auto plan = loom::read_artifact(files, bytes, "fuzz.loomcmd", diagnostics);
