@@ -1,0 +1,535 @@
+#include "loom/pass/canonicalize.h"
+
+#include "loom/pass/dce.h"
+#include "loom/pass/loop.h"
+#include "loom/pass/op_facts.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+
+constexpr unsigned kForLo = operand_slot(ScfFor, "lo");
+constexpr unsigned kForHi = operand_slot(ScfFor, "hi");
+constexpr unsigned kForStep = operand_slot(ScfFor, "step");
+constexpr unsigned kForInit = operand_slot(ScfFor, "init");
+constexpr unsigned kThen = region_slot(ScfIf, "then");
+constexpr unsigned kElse = region_slot(ScfIf, "else");
+constexpr unsigned kConfigKey = attr_slot(ConfigGet, "key");
+constexpr unsigned kConfigValue = attr_slot(ConfigDef, "value");
+// A carried value that turns out invariant only after its body was swept asks for another sweep.
+// More than a few in a row need loops that depend on one another; the bound keeps the cost linear.
+constexpr unsigned kMaxSweeps = 8;
+// Conditions joined by `and` that are looked through.
+constexpr unsigned kMaxConditions = 8;
+
+// One forward sweep over one isolated region.
+class Sweep {
+ public:
+  Sweep(PassContext& context, OpId root, RegionId body)
+      : module_(context.module()), rewriter_(context, body), root_(root), body_(body) {
+    rewriter_.enable_use_counts(root);
+  }
+
+  void run() {
+    assume_signature();
+    next_ = module_.region(body_).first;
+    while (true) {
+      if (next_.valid()) {
+        const OpId op = next_;
+        next_ = module_.op(op).next;
+        visit(op);
+      } else if (!leave_region()) {
+        break;
+      }
+    }
+  }
+  bool wants_another() const { return again_; }
+
+ private:
+  struct Scope {
+    OpId op;
+    unsigned region;
+    size_t facts;
+    size_t relations;
+  };
+
+  // --- what the signature promises ---
+  void assume_signature() {
+    const Region region = module_.region(body_);
+    for (ValueId arg : module_.args(body_)) rewriter_.mark_in_type(module_.type_of(arg));
+    for (uint32_t i : rewriter_.workspace().mentioned) extent_is_not_negative(ValueId(i));
+    const auto predicates = where_predicates(module_, root_);
+    // Twice, since a predicate may mention a value that a later one constrains.
+    for (int round = 0; round < 2; ++round) {
+      for (const Predicate& predicate : predicates) {
+        if (constrains_this_body(predicate)) assume(predicate);
+      }
+    }
+    for (uint32_t i = 0; i < region.arg_count; ++i) {
+      const ValueId arg = module_.args(body_)[i];
+      // A signature type that mentions the argument must keep meaning it.
+      if (rewriter_.is_in_type(arg)) continue;
+      if (const auto value = rewriter_.exact(Ref::value(arg))) {
+        rewriter_.replace(arg, rewriter_.constant(*value));
+      }
+    }
+  }
+
+  bool constrains_this_body(const Predicate& predicate) const {
+    if (!predicate.args[0].is_value() || predicate_info(predicate.kind).on_float) return false;
+    const Value& value = module_.value(predicate.args[0].value);
+    return value.kind != ValueKind::Result && value.owner == body_.index();
+  }
+
+  void extent_is_not_negative(ValueId value) {
+    rewriter_.refine_facts(value, IntFacts::range(0, std::numeric_limits<int64_t>::max()));
+  }
+
+  IntFacts facts_of(const PredicateArg& arg) const {
+    return arg.is_value() ? rewriter_.facts(rewriter_.resolve(arg.value))
+                          : IntFacts::exactly(arg.literal);
+  }
+
+  void learn(Ref ref, const IntFacts& facts) {
+    if (ref.is_value()) rewriter_.refine_facts(ref.value_id(), facts);
+  }
+
+  void assume(const Predicate& predicate) {
+    IntFacts args[3];
+    for (unsigned i = 0; i < predicate.arity(); ++i) args[i] = facts_of(predicate.args[i]);
+    refine(predicate.kind, args);
+    for (unsigned i = 0; i < predicate.arity(); ++i) {
+      if (predicate.args[i].is_value()) learn(rewriter_.resolve(predicate.args[i].value), args[i]);
+    }
+  }
+
+  // --- visiting ---
+  void visit(OpId op) {
+    if (rewriter_.adopt_constant(op)) return;
+    rewriter_.remap(op);
+    use_exact_facts(op);
+    if (!splices_.empty() && splices_.back().terminator == op) return finish_splice(op);
+    const Op shape = module_.op(op);
+    for (unsigned i = 0; i < shape.result_count; ++i) note_type(module_.result(op, i));
+    switch (shape.kind) {
+      case ScfIf:
+        return visit_if(op);
+      case ScfFor:
+        return visit_for(op);
+      case IndexAssume:
+      case ScalarAssume:
+        return visit_assume(op);
+      case ConfigGet:
+        return visit_config(op);
+      default:
+        break;
+    }
+    if (is_foldable(shape.kind)) return visit_foldable(op);
+    if (op_info(shape.kind).has(trait::KernelQuery)) extent_is_not_negative(module_.result(op));
+    if (shape.region_count != 0) enter(op, 0);
+  }
+
+  void note_type(ValueId result) {
+    const TypeId type = module_.type_of(result);
+    if (module_.types.is_scalar(type)) return;
+    rewriter_.mark_in_type(type);
+    for (Dim dim : module_.types[type].dims) {
+      if (dim.is_dynamic()) extent_is_not_negative(dim.value());
+    }
+  }
+
+  // Operands that are exact here, by a dominating condition for example. A value that types mention
+  // stays itself, or operand and type would no longer name the same extent.
+  void use_exact_facts(OpId op) {
+    const unsigned count = module_.op(op).operand_count;
+    for (unsigned i = 0; i < count; ++i) {
+      const Ref ref = rewriter_.operand(op, i);
+      if (ref.is_constant()) continue;
+      const auto value = rewriter_.exact(ref);
+      if (!value || rewriter_.is_in_type(ref.value_id())) continue;
+      module_.set_operand(op, i, rewriter_.materialize(rewriter_.constant(*value)));
+    }
+  }
+
+  void visit_foldable(OpId op) {
+    const unsigned count = module_.op(op).operand_count;
+    refs_.clear();
+    for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(op, i));
+    const ValueId result = module_.result(op);
+    const FoldInput input = {module_.op(op).kind, refs_, eval_attrs(module_, op),
+                             module_.type_of(result)};
+    const OpId before = module_.op(op).prev;
+    const Ref folded =
+        rewriter_.fold_at(input, InsertionPoint::at(module_, op), module_.location(op));
+    if (!folded.valid()) {
+      if (module_.types.is_scalar(input.result)) learn_result(input, result);
+      return;
+    }
+    keep_name(result, folded);
+    rewriter_.replace(result, folded);
+    // What the fold created may fold with its surroundings and needs its facts.
+    revisit_after(before, op);
+  }
+
+  void learn_result(const FoldInput& input, ValueId result) {
+    if (is_float(rewriter_.element(input.result))) return;
+    for (Ref operand : input.operands) {
+      const TypeId type = rewriter_.type_of(operand);
+      if (!module_.types.is_scalar(type) || is_float(rewriter_.element(type))) return;
+    }
+    rewriter_.refine_facts(result, result_facts(rewriter_, input));
+  }
+
+  // An operation that a rewrite created for `result` inherits its name.
+  void keep_name(ValueId result, Ref now) {
+    if (!now.is_value() || module_.value(now.value_id()).name.valid()) return;
+    if (!rewriter_.defining(now).valid()) return;
+    module_.value(now.value_id()).name = module_.value(result).name;
+  }
+
+  void revisit_after(OpId before, OpId op) {
+    const OpId made =
+        before.valid() ? module_.op(before).next : module_.region(module_.op(op).parent).first;
+    const OpId end = op;
+    for (OpId id = made; id.valid() && id != end; id = module_.op(id).next) {
+      if (constant_of(module_, id) || module_.op(id).result_count != 1) continue;
+      refs_.clear();
+      const unsigned count = module_.op(id).operand_count;
+      for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(id, i));
+      const ValueId result = module_.result(id);
+      learn_result({module_.op(id).kind, refs_, eval_attrs(module_, id), module_.type_of(result)},
+                   result);
+    }
+    module_.erase(op);
+  }
+
+  void visit_assume(OpId op) {
+    const unsigned count = module_.op(op).result_count;
+    bool all_exact = count != 0;
+    for (unsigned i = 0; i < count; ++i) {
+      const Ref operand = rewriter_.operand(op, i);
+      const ValueId result = module_.result(op, i);
+      if (operand.is_constant()) rewriter_.replace(result, operand);
+      if (!is_float(rewriter_.element_of(operand)))
+        learn(Ref::value(result), rewriter_.facts(operand));
+    }
+    assume_on_results(op);
+    for (unsigned i = 0; i < count; ++i) {
+      const ValueId result = module_.result(op, i);
+      const Ref operand = rewriter_.operand(op, i);
+      if (operand.is_constant()) continue;
+      if (const auto value = rewriter_.exact(Ref::value(result))) {
+        rewriter_.replace(result, rewriter_.constant(*value));
+      } else {
+        all_exact = false;
+      }
+    }
+    if (all_exact) module_.erase(op);
+  }
+
+  // The predicates are written about the operands; the results carry them.
+  void assume_on_results(OpId op) {
+    const unsigned slot = rewriter_.kind_of(op) == IndexAssume
+                              ? attr_slot(IndexAssume, "predicates")
+                              : attr_slot(ScalarAssume, "predicates");
+    const auto result_of = [&](ValueId value) {
+      const auto operands = module_.operands(op);
+      for (unsigned i = 0; i < operands.size(); ++i) {
+        if (operands[i] == value) return module_.result(op, i);
+      }
+      return value;
+    };
+    for (int round = 0; round < 2; ++round) {
+      for (const Predicate& predicate : module_.attr(op, slot).predicates) {
+        if (predicate_info(predicate.kind).on_float) continue;
+        Predicate about = predicate;
+        for (unsigned i = 0; i < about.arity(); ++i) {
+          if (about.args[i].is_value()) about.args[i].value = result_of(about.args[i].value);
+        }
+        assume_result(op, about);
+      }
+    }
+  }
+
+  // Only results learn: a promise about one value does not change what is known of the others that
+  // the predicate mentions.
+  void assume_result(OpId op, const Predicate& predicate) {
+    IntFacts args[3];
+    for (unsigned i = 0; i < predicate.arity(); ++i) args[i] = facts_of(predicate.args[i]);
+    refine(predicate.kind, args);
+    for (unsigned i = 0; i < predicate.arity(); ++i) {
+      if (!predicate.args[i].is_value()) continue;
+      const ValueId value = predicate.args[i].value;
+      if (module_.defining_op(value) == op) learn(rewriter_.resolve(value), args[i]);
+    }
+  }
+
+  void visit_config(OpId op) {
+    const OpId key = module_.symbol(module_.attr(op, kConfigKey).string());
+    if (!key.valid()) return;
+    const ValueId result = module_.result(op);
+    const TypeId type = module_.type_of(result);
+    if (!module_.types.is_scalar(type)) return;
+    if (rewriter_.kind_of(key) == ConfigDef) {
+      const auto value = from_literal(module_.attr(key, kConfigValue), rewriter_.element(type));
+      if (!value) return;
+      rewriter_.replace(result, rewriter_.constant(*value));
+      module_.erase(op);
+      return;
+    }
+    if (rewriter_.kind_of(key) == ConfigDecl) learn_contract(key, result);
+  }
+
+  // The declaration's predicates speak of its own value; the result takes its place.
+  void learn_contract(OpId key, ValueId result) {
+    for (const Predicate& predicate : where_predicates(module_, key)) {
+      if (predicate_info(predicate.kind).on_float) continue;
+      IntFacts args[3];
+      bool literal = true;
+      for (unsigned i = 0; i < predicate.arity(); ++i) {
+        literal &= i == 0 || !predicate.args[i].is_value();
+        args[i] = i == 0 ? rewriter_.facts(Ref::value(result))
+                         : IntFacts::exactly(predicate.args[i].literal);
+      }
+      if (!literal) continue;
+      refine(predicate.kind, args);
+      rewriter_.refine_facts(result, args[0]);
+    }
+  }
+
+  // --- regions ---
+  void enter(OpId op, unsigned region) {
+    scopes_.push_back({op, region, rewriter_.fact_mark(), rewriter_.relations().size()});
+    const OpKind kind = rewriter_.kind_of(op);
+    if (kind == ScfIf) assume_condition(rewriter_.operand(op, 0), region == kThen);
+    if (kind == ScfFor) {
+      const IntFacts iv = facts::induction(rewriter_.facts(rewriter_.operand(op, kForLo)),
+                                           rewriter_.facts(rewriter_.operand(op, kForHi)),
+                                           rewriter_.facts(rewriter_.operand(op, kForStep)));
+      rewriter_.refine_facts(module_.args(module_.op_region(op, 0))[0], iv);
+    }
+    next_ = module_.region(module_.op_region(op, region)).first;
+  }
+
+  bool leave_region() {
+    if (scopes_.empty()) return false;
+    const Scope scope = scopes_.back();
+    scopes_.pop_back();
+    if (rewriter_.kind_of(scope.op) == ScfFor) check_invariants(scope.op);
+    rewriter_.restore_facts(scope.facts);
+    rewriter_.relations().resize(scope.relations);
+    if (scope.region + 1 < module_.op(scope.op).region_count) {
+      enter(scope.op, scope.region + 1);
+      return true;
+    }
+    next_ = module_.op(scope.op).next;
+    if (rewriter_.kind_of(scope.op) == ScfIf) simplify_if(scope.op);
+    return true;
+  }
+
+  // The condition is true or false in the region being entered.
+  void assume_condition(Ref condition, bool truth) {
+    struct Known {
+      Ref condition;
+      bool truth;
+    };
+    Known pending[kMaxConditions] = {{condition, truth}};
+    unsigned count = 1;
+    while (count != 0) {
+      const Known known = pending[--count];
+      learn(known.condition, IntFacts::exactly(known.truth ? 1 : 0));
+      const OpId op = rewriter_.defining(known.condition);
+      if (!op.valid()) continue;
+      switch (rewriter_.kind_of(op)) {
+        case IndexCmp:
+        case ScalarCmpI:
+          assume_relation(op, known.truth);
+          break;
+        case ScalarAndI:
+        case ScalarOrI:
+          // Both sides of a true `and` are true, both sides of a false `or` false.
+          if (known.truth != (rewriter_.kind_of(op) == ScalarAndI)) break;
+          for (unsigned i = 0; i < 2 && count < kMaxConditions; ++i) {
+            pending[count++] = {rewriter_.operand(op, i), known.truth};
+          }
+          break;
+        case ScalarXorI:
+          if (rewriter_.exact_int(rewriter_.operand(op, 1)) == std::optional<int64_t>(1)) {
+            pending[count++] = {rewriter_.operand(op, 0), !known.truth};
+          }
+          break;
+        default:
+          break;
+      }
+    }
+  }
+
+  void assume_relation(OpId op, bool truth) {
+    auto relation = static_cast<Compare>(eval_attrs(module_, op).choice);
+    if (!truth) relation = negated(relation);
+    const Ref a = rewriter_.operand(op, 0), b = rewriter_.operand(op, 1);
+    rewriter_.relations().push_back({relation, a, b});
+    const bool is_signed = relation >= Compare::Slt && relation <= Compare::Sge;
+    if (rewriter_.element_of(a) == ScalarKind::I1 && is_signed) return;
+    IntFacts fa = rewriter_.facts(a), fb = rewriter_.facts(b);
+    refine(relation, fa, fb);
+    learn(a, fa);
+    learn(b, fb);
+  }
+
+  void visit_if(OpId op) {
+    const auto condition = rewriter_.exact(rewriter_.operand(op, 0));
+    if (!condition) return enter(op, kThen);
+    splice(op, module_.op_region(op, condition->bits != 0 ? kThen : kElse));
+  }
+
+  // Puts the operations of one region in place of `op` and continues with them. The results mean
+  // values that the sweep has not reached yet: the region's terminator stays in place as the mark
+  // where they are bound.
+  void splice(OpId op, RegionId region) {
+    const OpId first = module_.region(region).first;
+    OpId last;
+    for (OpId id = first; id.valid();) {
+      const OpId next = module_.op(id).next;
+      module_.detach(id);
+      module_.insert_before(op, id);
+      last = id;
+      id = next;
+    }
+    if (!last.valid()) return module_.erase(op);
+    splices_.push_back({last, op});
+    next_ = first;
+  }
+
+  void finish_splice(OpId terminator) {
+    const OpId op = splices_.back().op;
+    splices_.pop_back();
+    next_ = module_.op(op).next;
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      rewriter_.replace(module_.result(op, i), rewriter_.operand(terminator, i));
+    }
+    module_.erase(terminator);
+    module_.erase(op);
+  }
+
+  // Branches that only choose values become selects.
+  void simplify_if(OpId op) {
+    const unsigned count = module_.op(op).result_count;
+    const OpId yes = module_.region(module_.op_region(op, kThen)).first;
+    const OpId no = module_.region(module_.op_region(op, kElse)).first;
+    if (count == 0 || !is_yield(yes) || !is_yield(no)) return;
+    for (unsigned i = 0; i < count; ++i) {
+      const ValueId result = module_.result(op, i);
+      const Ref operands[] = {rewriter_.operand(op, 0), rewriter_.operand(yes, i),
+                              rewriter_.operand(no, i)};
+      const TypeId type = rewriter_.resolve_type(module_.type_of(result));
+      const InsertionPoint place = InsertionPoint::at(module_, op);
+      Ref value = rewriter_.fold_at({ScfSelect, operands, {}, type}, place, module_.location(op));
+      if (!value.valid()) {
+        value = rewriter_.create(ScfSelect, operands, AttrId(), type, place, module_.location(op));
+        learn_result({ScfSelect, std::span(operands), {}, type}, value.value_id());
+      }
+      keep_name(result, value);
+      rewriter_.replace(result, value);
+    }
+    module_.erase(op);
+  }
+
+  bool is_yield(OpId op) const { return op.valid() && rewriter_.kind_of(op) == ScfYield; }
+
+  // --- loops ---
+  void visit_for(OpId op) {
+    const Ref lo = rewriter_.operand(op, kForLo), hi = rewriter_.operand(op, kForHi),
+              step = rewriter_.operand(op, kForStep);
+    const RegionId body = module_.op_region(op, 0);
+    const auto count = loop_count(rewriter_, lo, hi, step);
+    const bool never = compare(Compare::Sge, rewriter_.facts(lo), rewriter_.facts(hi)) == true;
+    if (never || (count && count->trips == 0)) {
+      const auto inits = operand_group(module_, op, kForInit);
+      for (unsigned i = 0; i < inits.size(); ++i) {
+        rewriter_.replace(module_.result(op, i), rewriter_.resolve(inits[i]));
+      }
+      return module_.erase(op);
+    }
+    if (count && count->trips == 1) {
+      rewriter_.replace(module_.args(body)[0], lo);
+      bind_carried(op, body, [](unsigned) { return true; });
+      return splice(op, body);
+    }
+    const OpId yield = module_.region(body).last;
+    bind_carried(op, body, [&](unsigned i) {
+      return is_yield(yield) && is_invariant(op, body, yield, i) && bind_result(op, i);
+    });
+    enter(op, 0);
+  }
+
+  template <class F>
+  void bind_carried(OpId op, RegionId body, F&& wanted) {
+    const unsigned count = module_.region(body).arg_count - 1;
+    for (unsigned i = 0; i < count; ++i) {
+      if (!wanted(i)) continue;
+      const ValueId init = operand_group(module_, op, kForInit)[i];
+      rewriter_.replace(module_.args(body)[i + 1], rewriter_.resolve(init));
+    }
+  }
+
+  bool bind_result(OpId op, unsigned i) {
+    rewriter_.replace(module_.result(op, i),
+                      rewriter_.resolve(operand_group(module_, op, kForInit)[i]));
+    return true;
+  }
+
+  // Each iteration yields the value it was given, or the initial one.
+  bool is_invariant(OpId op, RegionId body, OpId yield, unsigned i) const {
+    const Ref yielded = rewriter_.operand(yield, i);
+    return yielded == Ref::value(module_.args(body)[i + 1]) ||
+           yielded == rewriter_.resolve(module_.args(body)[i + 1]) ||
+           yielded == rewriter_.resolve(operand_group(module_, op, kForInit)[i]);
+  }
+
+  // Folding the body may have shown that a carried value never changes.
+  void check_invariants(OpId op) {
+    const RegionId body = module_.op_region(op, 0);
+    const OpId yield = module_.region(body).last;
+    if (!is_yield(yield)) return;
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      const Ref arg = Ref::value(module_.args(body)[i + 1]);
+      if (rewriter_.resolve(arg.value_id()) != arg) continue;
+      if (!is_invariant(op, body, yield, i)) continue;
+      bind_result(op, i);
+      again_ = true;
+    }
+  }
+
+  struct Splice {
+    OpId terminator;
+    OpId op;
+  };
+
+  Module& module_;
+  Rewriter rewriter_;
+  const OpId root_;
+  const RegionId body_;
+  OpId next_;
+  std::vector<Scope> scopes_;
+  std::vector<Splice> splices_;
+  std::vector<Ref> refs_;
+  bool again_ = false;
+};
+
+}  // namespace
+
+bool canonicalize(PassContext& context, OpId root) {
+  for_each_body(context.module(), root, [&](RegionId body) {
+    bool again = true;
+    for (unsigned sweep = 0; again && sweep < kMaxSweeps; ++sweep) {
+      Sweep pass(context, root, body);
+      pass.run();
+      again = pass.wants_another();
+    }
+  });
+  return dce(context, root);
+}
+
+}  // namespace loom

@@ -1,0 +1,184 @@
+#include "loom/pass/fold.h"
+
+#include <array>
+
+#include "loom/pass/fold_util.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+using detail::build;
+using detail::defined_by;
+using detail::step;
+
+bool computes_scalar(OpKind kind) {
+  const OpInfo& info = op_info(kind);
+  if (info.effect != Effect::Pure || info.results.size() != 1 || info.operands.empty())
+    return false;
+  if (info.has_groups) return false;
+  return info.dialect == "index" || info.dialect == "scalar";
+}
+
+struct KindTables {
+  std::array<bool, kOpKindCount> foldable{};
+  std::array<bool, kOpKindCount> scalar{};
+  std::array<bool, kOpKindCount> commutative{};
+  KindTables() {
+    for (size_t i = 0; i < kOpKindCount; ++i) {
+      const auto kind = static_cast<OpKind>(i);
+      scalar[i] = computes_scalar(kind);
+      foldable[i] = scalar[i] || kind == ScfSelect || kind == ViewRefine;
+      commutative[i] = op_info(kind).has(trait::Commutative);
+    }
+  }
+};
+const KindTables& tables() {
+  static const KindTables instance;
+  return instance;
+}
+
+// A NaN that a literal cannot spell stays an operation.
+bool has_literal(const ScalarValue& value) {
+  if (!is_float(value.kind) || !is_nan(value)) return true;
+  return from_literal(to_literal(value), value.kind) == value;
+}
+
+// Evaluates when every operand is exact. Sets `violation` when the program has no result here.
+Ref evaluate_exact(Rewriter& rewriter, const FoldInput& input, bool& violation) {
+  ScalarValue values[3];
+  if (input.operands.size() > 3) return Ref();
+  for (size_t i = 0; i < input.operands.size(); ++i) {
+    const auto value = rewriter.exact(input.operands[i]);
+    if (!value) return Ref();
+    values[i] = *value;
+  }
+  ScalarValue result;
+  const EvalStatus status = evaluate(input.kind, input.attrs, {values, input.operands.size()},
+                                     rewriter.element(input.result), result);
+  violation = status == EvalStatus::ContractViolation;
+  if (status != EvalStatus::Ok || !has_literal(result)) return Ref();
+  return rewriter.constant(result);
+}
+
+FoldResult fold_select(Rewriter& rewriter, const FoldInput& input) {
+  const Ref cond = input.operands[0], a = input.operands[1], b = input.operands[2];
+  if (const auto value = rewriter.exact(cond)) return FoldResult::of(value->bits != 0 ? a : b);
+  if (a == b) return FoldResult::of(a);
+  if (rewriter.module().types.is(input.result, ScalarKind::I1)) {
+    const auto x = rewriter.exact(a), y = rewriter.exact(b);
+    if (x && y && x->bits == 1 && y->bits == 0) return FoldResult::of(cond);
+  }
+  return FoldResult::none();
+}
+
+bool decides_equal(Compare compare) {
+  switch (compare) {
+    case Compare::Eq:
+    case Compare::Sle:
+    case Compare::Sge:
+    case Compare::Ule:
+    case Compare::Uge:
+      return true;
+    default:
+      return false;
+  }
+}
+
+FoldResult fold_compare(Rewriter& rewriter, const FoldInput& input) {
+  const auto relation = static_cast<Compare>(input.attrs.choice);
+  const Ref a = input.operands[0], b = input.operands[1];
+  std::optional<bool> outcome;
+  if (a == b) {
+    outcome = decides_equal(relation);
+  } else if (rewriter.element_of(a) != ScalarKind::I1 || relation < Compare::Slt ||
+             relation > Compare::Sge) {
+    // Facts read i1 as unsigned, so they do not decide its signed order.
+    outcome = compare(relation, rewriter.facts(a), rewriter.facts(b));
+    if (!outcome) outcome = rewriter.related(relation, a, b);
+  }
+  if (!outcome) return FoldResult::none();
+  return FoldResult::of(rewriter.integer(ScalarKind::I1, *outcome ? 1 : 0));
+}
+
+bool is_integer_like(ScalarKind kind) { return !is_float(kind); }
+
+}  // namespace
+
+bool is_foldable(OpKind kind) { return tables().foldable[static_cast<size_t>(kind)]; }
+
+FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
+  switch (input.kind) {
+    case ScfSelect:
+      return fold_select(rewriter, input);
+    case ViewRefine:
+      // An identity once both sides have become the same type.
+      return rewriter.type_of(input.operands[0]) == input.result ? FoldResult::of(input.operands[0])
+                                                                 : FoldResult::none();
+    default:
+      break;
+  }
+  const auto number = static_cast<size_t>(input.kind);
+  if (!tables().scalar[number]) return FoldResult::none();
+  bool violation = false;
+  if (const Ref value = evaluate_exact(rewriter, input, violation); value.valid()) {
+    return FoldResult::of(value);
+  }
+  if (violation) return FoldResult::none();
+  if (input.kind == IndexCmp || input.kind == ScalarCmpI) return fold_compare(rewriter, input);
+
+  FoldResult result = detail::fold_conversion(rewriter, input);
+  if (result.folded()) return result;
+  const ScalarKind kind = rewriter.element_of(input.operands[0]);
+  result =
+      is_float(kind) ? detail::fold_float(rewriter, input) : detail::fold_integer(rewriter, input);
+  if (result.folded()) return result;
+
+  if (is_integer_like(rewriter.element(input.result)) && is_integer_like(kind)) {
+    const IntFacts facts = result_facts(rewriter, input);
+    if (facts.exact() && facts_may_replace(rewriter, input)) {
+      return FoldResult::of(rewriter.integer(rewriter.element(input.result), facts.lo));
+    }
+  }
+  // Constants stand on the right. Addresses and integers only: the payload of a NaN may depend on
+  // the order of float operands.
+  if (tables().commutative[number] && is_integer_like(kind) && rewriter.exact(input.operands[0]) &&
+      !rewriter.exact(input.operands[1])) {
+    return build(
+        step(input.kind, input.result, {input.operands[1], input.operands[0]}, input.attrs.flags));
+  }
+  return FoldResult::none();
+}
+
+namespace detail {
+
+FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input) {
+  const Ref a = input.operands[0];
+  const OpId inner = rewriter.defining(a);
+  switch (input.kind) {
+    case IndexCast:
+    case ScalarBitcast:
+    case ScalarTruncI: {
+      if (rewriter.type_of(a) == input.result) return FoldResult::of(a);
+      if (!inner.valid()) return FoldResult::none();
+      const OpKind kind = rewriter.kind_of(inner);
+      const bool inverse = input.kind == ScalarTruncI ? kind == ScalarExtSI || kind == ScalarExtUI
+                                                      : kind == input.kind;
+      if (!inverse) return FoldResult::none();
+      const Ref source = rewriter.operand(inner, 0);
+      if (rewriter.type_of(source) != input.result) return FoldResult::none();
+      if (input.kind != IndexCast) return FoldResult::of(source);
+      // Back to where it came from: exact when the middle type could hold the value.
+      const IntFacts facts = rewriter.facts(source);
+      const IntDomain middle = IntDomain::of(rewriter.element_of(a));
+      const bool widened = is_address(rewriter.element_of(a));
+      const bool fits = facts.lo >= middle.lo && facts.hi <= middle.hi;
+      return widened || fits ? FoldResult::of(source) : FoldResult::none();
+    }
+    default:
+      return FoldResult::none();
+  }
+}
+
+}  // namespace detail
+}  // namespace loom

@@ -1,0 +1,28 @@
+#include "loom/pass/inline.h"
+
+#include "loom/pass/expand.h"
+#include "loom/pass/region_walk.h"
+
+namespace loom {
+
+bool inline_calls(PassContext& context, OpId root, const InlineOptions& options) {
+  Module& module = context.module();
+  bool ok = true;
+  for_each_body(module, root, [&](RegionId body) {
+    Rewriter rewriter(context, body);
+    Expander expander(context, rewriter, root, {.calls = true, .pure_calls = options.pure_calls});
+    // Pre-order visits definitions before uses, so one sweep also replaces the results of calls.
+    for (OpId id = module.region(body).first; id.valid() && ok;) {
+      const OpId op = id;
+      id = next_in_region_tree(module, op, body);
+      if (rewriter.adopt_constant(op)) continue;
+      rewriter.remap(op);
+      if (rewriter.kind_of(op) != OpKind::FuncCall) continue;
+      if (expander.wants_call(op) && expander.expand_call(op)) module.erase(op);
+      ok = !expander.failed();
+    }
+  });
+  return ok;
+}
+
+}  // namespace loom

@@ -1,0 +1,16 @@
+// Which transfer rule an operation uses.
+#pragma once
+
+#include "loom/pass/fold.h"
+
+namespace loom {
+
+// Facts of the single result of a pure integer-like operation, from the facts of its operands;
+// those of the result's type when no rule applies.
+IntFacts result_facts(const Rewriter& rewriter, const FoldInput& input);
+
+// Facts that may serve to replace the operation by a constant: a division whose divisor may be zero
+// has none, since it must stay.
+bool facts_may_replace(const Rewriter& rewriter, const FoldInput& input);
+
+}  // namespace loom

@@ -1,0 +1,38 @@
+#include "loom/pass/unroll.h"
+
+#include "loom/pass/expand.h"
+#include "loom/pass/region_walk.h"
+
+namespace loom {
+
+bool unroll(PassContext& context, OpId root, const UnrollOptions& options) {
+  Module& module = context.module();
+  bool ok = true;
+  for_each_body(module, root, [&](RegionId body) {
+    Rewriter rewriter(context, body);
+    Expander expander(context, rewriter, root,
+                      {.loops = true,
+                       .exact_loops = options.exact_bounds,
+                       .max_operations = options.max_operations});
+    for (OpId id = module.region(body).first; id.valid() && ok;) {
+      const OpId op = id;
+      if (rewriter.kind_of(op) == OpKind::ScfFor) {
+        rewriter.remap(op);
+        if (const auto count = expander.wants_loop(op)) {
+          id = next_after_region_subtree(module, op, body);
+          ok = expander.expand_loop(op, *count);
+          if (ok) module.erase(op);
+          continue;
+        }
+        ok = expander.may_stay(op);
+        id = next_in_region_tree(module, op, body);
+        continue;
+      }
+      id = next_in_region_tree(module, op, body);
+      if (!rewriter.adopt_constant(op)) rewriter.remap(op);
+    }
+  });
+  return ok;
+}
+
+}  // namespace loom
