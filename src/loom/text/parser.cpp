@@ -229,7 +229,13 @@ void Parser::finish_op() {
     fail_op();
     return;
   }
-  if (current_.scope_open) close_scope();
+  if (current_.scope_open) {
+    if (!settle_signature()) {
+      fail_op();
+      return;
+    }
+    close_scope();
+  }
   bind_results();
   if (!lexer_.trivia.empty()) attach_trivia();
   const Op& op = module_.op(current_.op);
