@@ -294,19 +294,18 @@ bool Parser::parse_iter_args(const FormatStep& step) {
 }
 
 // The induction value has the type of the bounds, carried values that of their inits.
-bool Parser::bind_loop_args(RegionId region) {
+void Parser::bind_loop_args(RegionId region) {
   args_.clear();
   for (const FormatStep& step : current_.format->steps) {
     if (step.kind != FormatKind::InductionArg && step.kind != FormatKind::IterArgs) continue;
     for (ValueId source : group(step.b)) {
       const Name& name = arg_names_[args_.size()];
       args_.push_back(module_.create_value(module_.type_of(source), name.id));
-      if (!define(name.id, args_.back(), name.token)) return false;
+      define(name.id, args_.back(), name.token);
     }
   }
   arg_names_.clear();
   module_.set_args(region, args_, static_cast<uint32_t>(args_.size()));
-  return true;
 }
 
 // `{`: creates the operation and its region, and suspends it.
@@ -322,7 +321,7 @@ bool Parser::enter_region(int region) {
     if (current_.scope_open) close_scope();
     open_scope(region, spec.isolated);
   }
-  if (!arg_names_.empty() && !bind_loop_args(id)) return false;
+  if (!arg_names_.empty()) bind_loop_args(id);
   module_.region(id).has_body = true;
   current_.last_body = id;
   advance();

@@ -98,7 +98,8 @@ bool Parser::bind_signature_name(const Token& name, TypeId type, ValueId& out) {
     return true;
   }
   out = module_.create_value(type, id);
-  return define(id, out, name);
+  define(id, out, name);  // a second definition is reported, and the rest is still worth reading
+  return true;
 }
 
 // The end of the signature: names that were mentioned and never bound.

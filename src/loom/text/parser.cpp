@@ -72,13 +72,13 @@ bool Parser::use_value(ValueId& out) {
   return out != poison_;
 }
 
-bool Parser::define(StringId name, ValueId value, const Token& token) {
+void Parser::define(StringId name, ValueId value, const Token& token) {
   const ValueId known = names_in_scope_.find(name);
   if (known.valid() && known != poison_) {
-    return error(Diag::ParseRedefinedValue, token, {{"name", std::string(token.text())}});
+    error(Diag::ParseRedefinedValue, token, {{"name", std::string(token.text())}});
+  } else {
+    names_in_scope_.bind(name, value);
   }
-  names_in_scope_.bind(name, value);
-  return true;
 }
 
 std::optional<Module> Parser::run() {
@@ -327,21 +327,20 @@ void Parser::close_region() {
 }
 
 // A value-less terminator that the region implies is not kept; its comments are.
-bool Parser::drop_implicit_terminator(OpId op) {
+void Parser::drop_implicit_terminator(OpId op) {
   const OpId parent = module_.region(region_).parent;
-  if (!parent.valid()) return false;
+  if (!parent.valid()) return;
   const OpInfo& info = op_info(module_.op(parent).kind);
   const RegionSpec& spec = info.regions[region_.index() - module_.op(parent).region_begin];
-  if (!spec.implicit || spec.terminator != module_.op(op).kind) return false;
+  if (!spec.implicit || spec.terminator != module_.op(op).kind) return;
   // Only the end of a region may leave it out; anything after it stays an error.
-  if (!at(TokenKind::RightBrace)) return false;
+  if (!at(TokenKind::RightBrace)) return;
   if (const auto trivia = module_.op_trivia.find(op.index()); trivia != module_.op_trivia.end()) {
     auto& rest = module_.region_trivia[region_.index()].before_close;
     rest.insert(rest.end(), trivia->second.leading.begin(), trivia->second.leading.end());
     if (trivia->second.same_line.valid()) rest.push_back(trivia->second.same_line);
   }
   module_.erase(op);
-  return true;
 }
 
 std::optional<Module> parse_text(SourceFiles& files, FileId file, Diagnostics& diagnostics) {

@@ -78,7 +78,7 @@ class Parser {
   bool parse_alias();
   bool skip_location();
   void close_region();
-  bool drop_implicit_terminator(OpId op);
+  void drop_implicit_terminator(OpId op);
 
   // --- parse_format.cpp ---
   Progress walk_format();
@@ -93,7 +93,7 @@ class Parser {
   bool parse_index_list(const FormatStep& step);
   bool parse_induction(const FormatStep& step);
   bool parse_iter_args(const FormatStep& step);
-  bool bind_loop_args(RegionId region);
+  void bind_loop_args(RegionId region);
   bool enter_region(int region);
   void begin_group(int group);
   void end_group() { group_sizes_.back() = operand_count() - group_begin_; }
@@ -185,7 +185,7 @@ class Parser {
   bool expected_error(std::string_view expected);
   // The value that the current token names; takes the token.
   bool use_value(ValueId& out);
-  bool define(StringId name, ValueId value, const Token& token);
+  void define(StringId name, ValueId value, const Token& token);
   ValueId poison();
 
   SourceFiles& files_;
