@@ -25,6 +25,31 @@ void report_missing(const PreparedProgram& program, const ParameterRow& row,
                    {{"key", row.key}, {"root", root}, {"repair", std::move(repair)}});
 }
 
+// One remark a file, in the order of the first copy from each.
+void report_copies(const PreparedProgram& program, std::span<const ParameterCopy> copies,
+                   Diagnostics& diagnostics) {
+  struct Total {
+    const ParameterCopy* first;
+    uint64_t count = 0;
+    uint64_t bytes = 0;
+  };
+  std::vector<Total> totals;
+  for (const ParameterCopy& copy : copies) {
+    auto total = std::ranges::find(totals, copy.file, [](const Total& t) { return t.first->file; });
+    if (total == totals.end()) total = totals.insert(totals.end(), {&copy});
+    ++total->count;
+    total->bytes += copy.length;
+  }
+  for (const Total& total : totals) {
+    diagnostics.emit(Diag::RunParametersCopied, {},
+                     {{"count", std::to_string(total.count)},
+                      {"file", total.first->file},
+                      {"bytes", std::to_string(total.bytes)},
+                      {"key", program.parameters[total.first->row].key},
+                      {"alignment", std::to_string(total.first->alignment)}});
+  }
+}
+
 }  // namespace
 
 std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProgram& program,
@@ -76,6 +101,7 @@ std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProg
                 static_cast<size_t>(copy.length));
     placement.addresses_[copy.row] = block + copy.offset;
   }
+  report_copies(program, placement.copies_, diagnostics);
   return placement;
 }
 

@@ -29,7 +29,8 @@ struct ParameterCopy {
 // 256 or of its alignment if that is greater. Immutable afterwards.
 class ParameterPlacement {
  public:
-  // Reports every key that no file has (RUN/004) or that has another size (RUN/005).
+  // Reports every key that no file has (RUN/004) or that has another size (RUN/005), and
+  // tells of copies in one remark a file (RUN/016).
   static std::optional<ParameterPlacement> resolve(const PreparedProgram& program,
                                                    const ParameterSet& parameters,
                                                    Diagnostics& diagnostics);

@@ -190,6 +190,11 @@ TEST(Placement, MisalignedBytesArePackedInTableOrder) {
   EXPECT_EQ(placed->copies()[0].file, "w.safetensors");
   EXPECT_EQ(placed->copies()[1].row, 2u);
   EXPECT_EQ(placed->copies()[1].offset, 256u);
+  EXPECT_FALSE(diagnostics.has_errors());
+  EXPECT_EQ(messages(diagnostics),
+            (std::vector<std::string>{
+                "RUN/016: 2 parameters of 'w.safetensors' (28 bytes) were copied, as they do not "
+                "begin at a multiple of their alignment there; \"a\" needs 4"}));
   EXPECT_EQ(placed->block().size(), 272u);
   EXPECT_EQ(placed->addresses()[0], placed->block().data());
   EXPECT_EQ(placed->addresses()[2], placed->block().data() + 256);

@@ -1,0 +1,120 @@
+#include "loom/api/host_code.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+#include <unordered_map>
+
+#include "loom/api/footprint.h"
+#include "loom/base/check.h"
+#include "loom/dialect/op_info.h"
+#include "loom/link/load.h"
+
+namespace loom {
+namespace {
+
+void copy_diagnostics(const Diagnostics& from, Diagnostics& to) {
+  for (const Diagnostic& d : from.all()) {
+    to.emit_as(d.severity, d.id, d.location, d.params).notes = d.notes;
+  }
+}
+
+// A request stands on its own, so its sources and diagnostics do, too, and threads share nothing
+// but the engine.
+struct Compiled {
+  std::optional<JitKernel> kernel;
+  std::vector<StorageNeed> needs;
+  Diagnostics diagnostics;
+};
+
+void compile_request(const KernelRequest& request, JitEngine& engine, const JitOptions& options,
+                     Compiled& out) {
+  SourceFiles files;
+  const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
+  auto module = load_module(files, request.bytecode, name, out.diagnostics);
+  if (!module) return;
+  const OpId kernel = module->symbol(request.symbol);
+  LOOM_CHECK(kernel.valid() && module->op(kernel).kind == OpKind::KernelDef,
+             "a request holds its kernel");
+  out.needs = kernel_needs(*module, kernel);
+  out.kernel = engine.add(*module, kernel, options, out.diagnostics);
+}
+
+// The same failure as seen in the source, which has places; false when the source compiles.
+bool report_in_source(const std::string& symbol, const Module& source, JitEngine& engine,
+                      const JitOptions& options, Diagnostics& diagnostics) {
+  const OpId kernel = source.symbol(symbol);
+  if (!kernel.valid() || source.op(kernel).kind != OpKind::KernelDef) return false;
+  const RegionId body = source.op_region(kernel, region_slot(OpKind::KernelDef, "body"));
+  if (source.region(body).deferred) return false;
+  return !engine.add(source, kernel, options, diagnostics);
+}
+
+}  // namespace
+
+std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
+                                            std::span<const KernelRequest> requests,
+                                            const Module* source, const HostCodeOptions& options,
+                                            Diagnostics& diagnostics) {
+  std::unique_ptr<HostCode> code(new HostCode);
+  code->engine_ = JitEngine::create(diagnostics);
+  if (!code->engine_) return nullptr;
+
+  std::vector<Compiled> results(requests.size());
+  std::atomic<size_t> next{0};
+  const auto work = [&] {
+    for (size_t i = next++; i < requests.size(); i = next++) {
+      compile_request(requests[i], *code->engine_, options.jit, results[i]);
+      if (options.compiled) options.compiled();
+    }
+  };
+  {
+    const size_t threads =
+        options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
+    std::vector<std::jthread> helpers;
+    for (size_t i = 1; i < std::min(threads, requests.size()); ++i) helpers.emplace_back(work);
+    work();
+  }
+  // Every request was tried; failures are reported in request order, whoever met them.
+  const size_t errors = diagnostics.error_count();
+  for (size_t i = 0; i < requests.size(); ++i) {
+    if (results[i].kernel) continue;
+    if (source == nullptr ||
+        !report_in_source(requests[i].symbol, *source, *code->engine_, options.jit, diagnostics)) {
+      copy_diagnostics(results[i].diagnostics, diagnostics);
+    }
+  }
+  if (diagnostics.error_count() != errors) return nullptr;
+
+  std::unordered_map<int32_t, int32_t> kernel_of_request;
+  for (size_t i = 0; i < requests.size(); ++i) {
+    code->kernels_.push_back({std::move(*results[i].kernel), std::move(results[i].needs)});
+    kernel_of_request[static_cast<int32_t>(requests[i].ordinal)] = static_cast<int32_t>(i);
+  }
+  for (const EntryRequirement& entry : plan.entries) {
+    const auto served = kernel_of_request.find(entry.request);
+    code->kernel_of_.push_back(served == kernel_of_request.end() ? -1 : served->second);
+  }
+  return code;
+}
+
+HostCode::Attachment HostCode::attach(const PreparedProgram& program) const {
+  Attachment made;
+  std::vector<std::vector<StorageNeed>> needs;
+  for (const uint32_t entry : program.slots) {
+    if (const int32_t kernel = kernel_of_[entry]; kernel >= 0) {
+      const Kernel& serving = kernels_[static_cast<size_t>(kernel)];
+      made.entries.push_back(reinterpret_cast<EntryAddress>(serving.code.entry()));
+      needs.push_back(serving.needs);
+    } else {
+      made.entries.push_back(0);
+      needs.emplace_back();
+    }
+  }
+  made.needs = binding_needs(program, needs);
+  return made;
+}
+
+}  // namespace loom

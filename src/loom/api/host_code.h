@@ -1,0 +1,54 @@
+// Code for this machine's CPU, compiled from the kernel requests of a plan.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "loom/command/plan.h"
+#include "loom/command/prepare.h"
+#include "loom/diag/diagnostic.h"
+#include "loom/ir/module.h"
+#include "loom/runtime/program.h"
+#include "loom/target/x86/jit.h"
+
+namespace loom {
+
+struct HostCodeOptions {
+  JitOptions jit;
+  unsigned threads = 0;            // that compile; 0 takes all
+  std::function<void()> compiled;  // called after each request, from any thread
+};
+
+// The entries of a plan as functions in this process. Immutable; must outlive every program that
+// was materialized with its entries.
+class HostCode {
+ public:
+  // Compiles every request of the plan. `source` is the module that the plan was prepared from, if
+  // it is still there: a kernel that cannot be compiled is then reported where it was written,
+  // which a request does not know. Null when an error was reported.
+  static std::unique_ptr<HostCode> compile(const PreparedPlan& plan,
+                                           std::span<const KernelRequest> requests,
+                                           const Module* source, const HostCodeOptions& options,
+                                           Diagnostics& diagnostics);
+
+  // What materialization takes for one program of that plan.
+  struct Attachment {
+    std::vector<EntryAddress> entries;  // by slot; 0 where no request serves it
+    std::vector<StorageNeed> needs;     // by binding row
+  };
+  Attachment attach(const PreparedProgram& program) const;
+
+ private:
+  struct Kernel {
+    JitKernel code;
+    std::vector<StorageNeed> needs;  // by launch argument
+  };
+
+  std::unique_ptr<JitEngine> engine_;
+  std::vector<Kernel> kernels_;     // by request
+  std::vector<int32_t> kernel_of_;  // by EntryRequirement of the plan; -1 where there is none
+};
+
+}  // namespace loom
