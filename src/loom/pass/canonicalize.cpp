@@ -178,7 +178,10 @@ class Sweep {
       const TypeId type = rewriter_.type_of(operand);
       if (!module_.types.is_scalar(type) || is_float(rewriter_.element(type))) return;
     }
-    rewriter_.refine_facts(result, result_facts(rewriter_, input));
+    const IntFacts facts = result_facts(rewriter_, input);
+    // An exact result would replace a division that has to stay.
+    if (!facts.exact() || facts_may_replace(rewriter_, input))
+      rewriter_.refine_facts(result, facts);
   }
 
   // An operation that a rewrite created for `result` inherits its name.
@@ -397,9 +400,11 @@ class Sweep {
       last = id;
       id = next;
     }
-    if (!last.valid()) return module_.erase(op);
+    if (first.valid()) next_ = first;
+    // A terminator without values may be left out.
+    const bool ended = last.valid() && op_info(rewriter_.kind_of(last)).has(trait::Terminator);
+    if (!ended) return module_.erase(op);
     splices_.push_back({last, op});
-    next_ = first;
   }
 
   void finish_splice(OpId terminator) {
