@@ -375,7 +375,7 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
       return attr.kind == AttrKind::String;
     case AttrForm::Symbol:
     case AttrForm::SymbolDef:
-      return attr.kind == AttrKind::Symbol && is_name(module_.strings.text(attr.string()));
+      return attr.kind == AttrKind::Symbol && is_symbol_name(module_.strings.text(attr.string()));
     case AttrForm::Enum:
       return attr.kind == AttrKind::Enum && attr.bits < enum_info(spec.enum_id).cases.size();
     case AttrForm::Flags:
@@ -448,7 +448,8 @@ Location SegmentReader::read_location() {
 
 StringId SegmentReader::read_value_name() {
   const StringId name = tables_.read_optional_string();
-  if (name.valid() && !is_name(module_.strings.text(name))) in_.fail("a value name is malformed");
+  if (name.valid() && !is_value_name(module_.strings.text(name)))
+    in_.fail("a value name is malformed");
   return name;
 }
 

@@ -123,7 +123,7 @@ const char* decode_symbol_index(Module& module, std::string_view bytes) {
     std::vector<StringId> references(in.count(1));
     for (StringId& name : references) {
       const std::string_view text = in.text();
-      if (!is_name(text)) in.fail("a symbol name is malformed");
+      if (!is_symbol_name(text)) in.fail("a symbol name is malformed");
       if (!in.ok()) return in.error();
       name = module.strings.intern(text);
     }

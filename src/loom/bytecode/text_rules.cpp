@@ -15,8 +15,9 @@ unsigned sequence_length(uint8_t lead) {
   return lead < 0xf5 ? 4 : 0;
 }
 
-bool is_alphanumeric(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+bool is_name_character(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '$';
 }
 
 }  // namespace
@@ -40,10 +41,17 @@ bool is_utf8(std::string_view text) {
   return true;
 }
 
-bool is_name(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return is_alphanumeric(c) || c == '_' || c == '.' || c == '$' || c == '-';
-  });
+bool is_value_name(std::string_view text) {
+  return !text.empty() && std::ranges::all_of(text, is_name_character);
+}
+
+bool is_symbol_name(std::string_view text) {
+  bool after_dot = true;
+  for (char c : text) {
+    if (!is_name_character(c) && (c != '.' || after_dot)) return false;
+    after_dot = c == '.';
+  }
+  return !after_dot;
 }
 
 bool is_comment(std::string_view text) {

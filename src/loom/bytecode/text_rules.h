@@ -6,8 +6,10 @@
 namespace loom {
 
 bool is_utf8(std::string_view text);
-// A name after '%' or '@'.
-bool is_name(std::string_view text);
+// A name after '%': letters, digits, '_' and '$'.
+bool is_value_name(std::string_view text);
+// A name after '@': such names joined by dots.
+bool is_symbol_name(std::string_view text);
 // A comment's text: one line.
 bool is_comment(std::string_view text);
 

@@ -1,0 +1,156 @@
+#include "loom/link/config_values.h"
+
+#include <cmath>
+
+#include "loom/dialect/numeric.h"
+#include "loom/dialect/op_info.h"
+#include "loom/facts/int_facts.h"
+#include "loom/ir/ir_text.h"
+#include "loom/ir/walk.h"
+#include "loom/link/literal.h"
+
+namespace loom {
+namespace {
+
+constexpr unsigned kKeySlot = attr_slot(OpKind::ConfigGet, "key");
+constexpr unsigned kValueSlot = attr_slot(OpKind::ConfigDef, "value");
+static_assert(kKeySlot == attr_slot(OpKind::IndexConstant, "value") &&
+                  kKeySlot == attr_slot(OpKind::ScalarConstant, "value"),
+              "a config.get becomes a constant in place");
+
+std::string literal_text(const Attr& literal) {
+  switch (literal.kind) {
+    case AttrKind::Bool:
+      return literal.bits != 0 ? "true" : "false";
+    case AttrKind::Float:
+      return float_text(literal.number());
+    default:
+      return std::to_string(literal.value());
+  }
+}
+
+// Whether a predicate about one value holds for the literal; arguments that are values are the
+// key itself.
+bool predicate_holds(const Predicate& predicate, const Attr& literal) {
+  if (literal.kind == AttrKind::Float) {
+    const double value = literal.number();
+    switch (predicate.kind) {
+      case PredicateKind::NotNan:
+        return !std::isnan(value);
+      case PredicateKind::NotInf:
+        return !std::isinf(value);
+      case PredicateKind::Finite:
+        return std::isfinite(value);
+      default:
+        return true;
+    }
+  }
+  IntFacts args[3];
+  for (unsigned i = 0; i < predicate.arity(); ++i) {
+    args[i] = IntFacts::exactly(predicate.args[i].is_value() ? literal.value()
+                                                             : predicate.args[i].literal);
+  }
+  return holds(predicate.kind, args).value_or(true);
+}
+
+}  // namespace
+
+ConfigValues::ConfigValues(std::span<const LinkInput> inputs, const ConfigBindings& bindings,
+                           Diagnostics& diagnostics)
+    : bindings_(bindings), diagnostics_(diagnostics) {
+  for (const LinkInput& input : inputs) {
+    const Module& module = input.module;
+    for_each_op(module, module.body(), [&](OpId op) {
+      const OpKind kind = module.op(op).kind;
+      if (kind == OpKind::ConfigDef) {
+        definitions_.try_emplace(symbol_text(module, op), Definition{&module, op});
+      } else if (kind == OpKind::ConfigDecl) {
+        declarations_.try_emplace(symbol_text(module, op), Definition{&module, op});
+      }
+    });
+  }
+}
+
+std::optional<ConfigValues::Value> ConfigValues::find(const Module& module,
+                                                      OpId declaration) const {
+  const std::string_view key = symbol_text(module, declaration);
+  if (const auto* binding = bindings_.find(key); binding != nullptr) {
+    return Value{binding->value, binding->origin};
+  }
+  if (const auto found = definitions_.find(key); found != definitions_.end()) {
+    const auto& [owner, op] = found->second;
+    return Value{literal_text(owner->attr(op, kValueSlot)), "config.def"};
+  }
+  if (module.op(declaration).kind == OpKind::ConfigDef) {
+    return Value{literal_text(module.attr(declaration, kValueSlot)), "config.def"};
+  }
+  return std::nullopt;
+}
+
+bool ConfigValues::is_bound(const Module& module, OpId declaration) const {
+  const std::string_view key = symbol_text(module, declaration);
+  return bindings_.find(key) != nullptr || definitions_.contains(key) ||
+         module.op(declaration).kind == OpKind::ConfigDef;
+}
+
+void ConfigValues::reject(std::string_view key, std::string detail, Location at) {
+  if (!rejected_.emplace(key).second) return;
+  diagnostics_.emit(Diag::ConfigValue, at,
+                    {{"key", std::string(key)}, {"detail", std::move(detail)}});
+}
+
+bool ConfigValues::check(const Module& module, OpId declaration, const Attr& literal,
+                         const std::string& origin) {
+  for (const Predicate& predicate : where_predicates(module, declaration)) {
+    if (predicate_holds(predicate, literal)) continue;
+    reject(symbol_text(module, declaration),
+           "the value " + literal_text(literal) + " (" + origin + ") contradicts " +
+               predicate_text(module, predicate),
+           module.location(declaration));
+    return false;
+  }
+  return true;
+}
+
+std::optional<Attr> ConfigValues::literal(const Module& module, OpId declaration, TypeId type_id,
+                                          const Module& typed) {
+  const auto value = find(module, declaration);
+  if (!value) return std::nullopt;
+  const std::string_view key = symbol_text(module, declaration);
+  const Type& type = typed.types[type_id];
+  const auto literal = type.is_scalar() ? parse_literal(value->text, type.element) : std::nullopt;
+  if (!literal) {
+    reject(key,
+           "'" + value->text + "' (" + value->origin + ") is not a value of type " +
+               type_text(typed, type_id),
+           module.location(declaration));
+    return std::nullopt;
+  }
+  if (!check(module, declaration, *literal, value->origin)) return std::nullopt;
+  // The contract of the inputs binds too when the key is declared here with a weaker one.
+  if (const auto found = declarations_.find(key);
+      found != declarations_.end() &&
+      !check(*found->second.module, found->second.op, *literal, value->origin)) {
+    return std::nullopt;
+  }
+  return literal;
+}
+
+bool ConfigValues::bind(const Module& source, Module& result, OpId copy) {
+  bool bound = false;
+  for_each_nested(result, copy, [&](OpId get) {
+    if (result.op(get).kind != OpKind::ConfigGet) return;
+    const OpId declaration = source.symbol(symbol_ref(result, get, kKeySlot));
+    if (!declaration.valid()) return;
+    const TypeId type = result.type_of(result.result(get));
+    const auto value = literal(source, declaration, type, result);
+    if (!value) return;
+    const bool address = result.types.is_scalar(type) && is_address(result.types[type].element);
+    result.op(get).kind = address ? OpKind::IndexConstant : OpKind::ScalarConstant;
+    result.set_attr(get, kKeySlot, result.attrs.intern(*value));
+    bound = true;
+  });
+  return bound;
+}
+
+}  // namespace loom
