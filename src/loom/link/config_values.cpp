@@ -112,6 +112,11 @@ bool ConfigValues::check(const Module& module, OpId declaration, const Attr& lit
   return true;
 }
 
+bool ConfigValues::check_definition(const Module& declaring, OpId declaration,
+                                    const Module& defining, OpId definition) {
+  return check(declaring, declaration, defining.attr(definition, kValueSlot), "config.def");
+}
+
 std::optional<Attr> ConfigValues::literal(const Module& module, OpId declaration, TypeId type_id,
                                           const Module& typed) {
   const auto value = find(module, declaration);

@@ -24,6 +24,11 @@ class ConfigValues {
   // Whether the key that `declaration` (a config symbol of `module`) names has a value.
   bool is_bound(const Module& module, OpId declaration) const;
 
+  // Checks a `config.def` against the predicates of a declaration of the same key; CONFIG/001 and
+  // false when it breaks one.
+  bool check_definition(const Module& declaring, OpId declaration, const Module& defining,
+                        OpId definition);
+
   // Turns every `config.get` in `copy` whose key is bound into a constant. `copy` is a clone, in
   // `result`, of a symbol of `source`. A value that does not fit its type or breaks the predicates
   // of a declaration is CONFIG/001, once a key. Returns whether anything was bound.

@@ -252,6 +252,10 @@ bool Linker::check_pair(Place declaration, Place definition) {
         .notes.push_back(note);
     return false;
   }
+  if (defined == OpKind::ConfigDef) {
+    return config_.check_definition(module_of(declaration.module), declaration.op,
+                                    module_of(definition.module), definition.op);
+  }
   if (!match.undeclared.empty()) {
     diagnostics_
         .emit_as(Severity::Warning, Diag::LinkContract, location_of(declaration),
