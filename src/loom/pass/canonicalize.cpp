@@ -1,8 +1,10 @@
 #include "loom/pass/canonicalize.h"
 
 #include "loom/pass/dce.h"
+#include "loom/pass/kind_tables.h"
 #include "loom/pass/loop.h"
 #include "loom/pass/op_facts.h"
+#include "loom/pass/signature_facts.h"
 
 namespace loom {
 namespace {
@@ -22,6 +24,7 @@ constexpr unsigned kConfigValue = attr_slot(ConfigDef, "value");
 constexpr unsigned kMaxSweeps = 8;
 // Conditions joined by `and` that are looked through.
 constexpr unsigned kMaxConditions = 8;
+const IntFacts kNotNegative = IntFacts::range(0, std::numeric_limits<int64_t>::max());
 
 // One forward sweep over one isolated region.
 class Sweep {
@@ -32,7 +35,7 @@ class Sweep {
   }
 
   void run() {
-    assume_signature();
+    assume_signature(rewriter_, root_, body_);
     next_ = module_.region(body_).first;
     while (true) {
       if (next_.valid()) {
@@ -53,56 +56,6 @@ class Sweep {
     size_t facts;
     size_t relations;
   };
-
-  // --- what the signature promises ---
-  void assume_signature() {
-    const Region region = module_.region(body_);
-    for (ValueId arg : module_.args(body_)) rewriter_.mark_in_type(module_.type_of(arg));
-    for (uint32_t i : rewriter_.workspace().mentioned) extent_is_not_negative(ValueId(i));
-    const auto predicates = where_predicates(module_, root_);
-    // Twice, since a predicate may mention a value that a later one constrains.
-    for (int round = 0; round < 2; ++round) {
-      for (const Predicate& predicate : predicates) {
-        if (constrains_this_body(predicate)) assume(predicate);
-      }
-    }
-    for (uint32_t i = 0; i < region.arg_count; ++i) {
-      const ValueId arg = module_.args(body_)[i];
-      // A signature type that mentions the argument must keep meaning it.
-      if (rewriter_.is_in_type(arg)) continue;
-      if (const auto value = rewriter_.exact(Ref::value(arg))) {
-        rewriter_.replace(arg, rewriter_.constant(*value));
-      }
-    }
-  }
-
-  bool constrains_this_body(const Predicate& predicate) const {
-    if (!predicate.args[0].is_value() || predicate_info(predicate.kind).on_float) return false;
-    const Value& value = module_.value(predicate.args[0].value);
-    return value.kind != ValueKind::Result && value.owner == body_.index();
-  }
-
-  void extent_is_not_negative(ValueId value) {
-    rewriter_.refine_facts(value, IntFacts::range(0, std::numeric_limits<int64_t>::max()));
-  }
-
-  IntFacts facts_of(const PredicateArg& arg) const {
-    return arg.is_value() ? rewriter_.facts(rewriter_.resolve(arg.value))
-                          : IntFacts::exactly(arg.literal);
-  }
-
-  void learn(Ref ref, const IntFacts& facts) {
-    if (ref.is_value()) rewriter_.refine_facts(ref.value_id(), facts);
-  }
-
-  void assume(const Predicate& predicate) {
-    IntFacts args[3];
-    for (unsigned i = 0; i < predicate.arity(); ++i) args[i] = facts_of(predicate.args[i]);
-    refine(predicate.kind, args);
-    for (unsigned i = 0; i < predicate.arity(); ++i) {
-      if (predicate.args[i].is_value()) learn(rewriter_.resolve(predicate.args[i].value), args[i]);
-    }
-  }
 
   // --- visiting ---
   void visit(OpId op) {
@@ -126,7 +79,8 @@ class Sweep {
         break;
     }
     if (is_foldable(shape.kind)) return visit_foldable(op);
-    if (op_info(shape.kind).has(trait::KernelQuery)) extent_is_not_negative(module_.result(op));
+    if (kind_has(shape.kind, trait::KernelQuery))
+      rewriter_.learn(Ref::value(module_.result(op)), kNotNegative);
     if (shape.region_count != 0) enter(op, 0);
   }
 
@@ -135,7 +89,7 @@ class Sweep {
     if (module_.types.is_scalar(type)) return;
     rewriter_.mark_in_type(type);
     for (Dim dim : module_.types[type].dims) {
-      if (dim.is_dynamic()) extent_is_not_negative(dim.value());
+      if (dim.is_dynamic()) rewriter_.learn(rewriter_.resolve(dim.value()), kNotNegative);
     }
   }
 
@@ -157,8 +111,7 @@ class Sweep {
     refs_.clear();
     for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(op, i));
     const ValueId result = module_.result(op);
-    const FoldInput input = {module_.op(op).kind, refs_, eval_attrs(module_, op),
-                             module_.type_of(result)};
+    const FoldInput input = {module_.op(op).kind, refs_, attrs_of(op), module_.type_of(result)};
     const OpId before = module_.op(op).prev;
     const Ref folded =
         rewriter_.fold_at(input, InsertionPoint::at(module_, op), module_.location(op));
@@ -184,6 +137,10 @@ class Sweep {
       rewriter_.refine_facts(result, facts);
   }
 
+  EvalAttrs attrs_of(OpId op) const {
+    return module_.op(op).attr_count != 0 ? eval_attrs(module_, op) : EvalAttrs{};
+  }
+
   // An operation that a rewrite created for `result` inherits its name.
   void keep_name(ValueId result, Ref now) {
     if (!now.is_value() || module_.value(now.value_id()).name.valid()) return;
@@ -201,8 +158,7 @@ class Sweep {
       const unsigned count = module_.op(id).operand_count;
       for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(id, i));
       const ValueId result = module_.result(id);
-      learn_result({module_.op(id).kind, refs_, eval_attrs(module_, id), module_.type_of(result)},
-                   result);
+      learn_result({module_.op(id).kind, refs_, attrs_of(id), module_.type_of(result)}, result);
     }
     module_.erase(op);
   }
@@ -215,7 +171,7 @@ class Sweep {
       const ValueId result = module_.result(op, i);
       if (operand.is_constant()) rewriter_.replace(result, operand);
       if (!is_float(rewriter_.element_of(operand)))
-        learn(Ref::value(result), rewriter_.facts(operand));
+        rewriter_.learn(Ref::value(result), rewriter_.facts(operand));
     }
     assume_on_results(op);
     for (unsigned i = 0; i < count; ++i) {
@@ -259,12 +215,13 @@ class Sweep {
   // the predicate mentions.
   void assume_result(OpId op, const Predicate& predicate) {
     IntFacts args[3];
-    for (unsigned i = 0; i < predicate.arity(); ++i) args[i] = facts_of(predicate.args[i]);
+    for (unsigned i = 0; i < predicate.arity(); ++i)
+      args[i] = argument_facts(rewriter_, predicate.args[i]);
     refine(predicate.kind, args);
     for (unsigned i = 0; i < predicate.arity(); ++i) {
       if (!predicate.args[i].is_value()) continue;
       const ValueId value = predicate.args[i].value;
-      if (module_.defining_op(value) == op) learn(rewriter_.resolve(value), args[i]);
+      if (module_.defining_op(value) == op) rewriter_.learn(rewriter_.resolve(value), args[i]);
     }
   }
 
@@ -341,7 +298,7 @@ class Sweep {
     unsigned count = 1;
     while (count != 0) {
       const Known known = pending[--count];
-      learn(known.condition, IntFacts::exactly(known.truth ? 1 : 0));
+      rewriter_.learn(known.condition, IntFacts::exactly(known.truth ? 1 : 0));
       const OpId op = rewriter_.defining(known.condition);
       if (!op.valid()) continue;
       switch (rewriter_.kind_of(op)) {
@@ -377,8 +334,8 @@ class Sweep {
     if (rewriter_.element_of(a) == ScalarKind::I1 && is_signed) return;
     IntFacts fa = rewriter_.facts(a), fb = rewriter_.facts(b);
     refine(relation, fa, fb);
-    learn(a, fa);
-    learn(b, fb);
+    rewriter_.learn(a, fa);
+    rewriter_.learn(b, fb);
   }
 
   void visit_if(OpId op) {
@@ -402,7 +359,7 @@ class Sweep {
     }
     if (first.valid()) next_ = first;
     // A terminator without values may be left out.
-    const bool ended = last.valid() && op_info(rewriter_.kind_of(last)).has(trait::Terminator);
+    const bool ended = last.valid() && kind_has(rewriter_.kind_of(last), trait::Terminator);
     if (!ended) return module_.erase(op);
     splices_.push_back({last, op});
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "loom/pass/kind_tables.h"
 #include "loom/pass/rewriter.h"
 
 namespace loom {
@@ -15,7 +16,7 @@ class Merger {
  public:
   Merger(PassContext& context, RegionId body)
       : module_(context.module()), space_(context.workspace()), rewriter_(context, body) {
-    space_.cse_table.assign(kSmallTable, OpId());
+    space_.cse_table.assign(kSmallTable, {});
     space_.cse_log.clear();
   }
 
@@ -46,9 +47,10 @@ class Merger {
     if (rewriter_.adopt_constant(op)) return;
     rewriter_.remap(op);
     if (!mergeable(op)) return;
-    const size_t slot = find(op);
-    const OpId equal = space_.cse_table[slot];
-    if (!equal.valid()) return insert(op, slot);
+    const uint32_t hash = hash_of(op);
+    const size_t slot = find(op, hash);
+    const OpId equal = space_.cse_table[slot].op;
+    if (!equal.valid()) return insert({op, hash}, slot);
     for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
       rewriter_.replace(module_.result(op, i), Ref::value(module_.result(equal, i)));
     }
@@ -58,7 +60,7 @@ class Merger {
   bool mergeable(OpId op) const {
     const Op& o = module_.op(op);
     if (o.result_count == 0 || o.region_count != 0) return false;
-    switch (op_info(o.kind).effect) {
+    switch (effect_of(o.kind)) {
       case Effect::Pure:
         return true;
       case Effect::Call:
@@ -69,11 +71,11 @@ class Merger {
   }
 
   bool is_swapped_order(OpId op) const {
-    return op_info(module_.op(op).kind).has(trait::Commutative) &&
+    return kind_has(module_.op(op).kind, trait::Commutative) &&
            module_.operand(op, 1) < module_.operand(op, 0);
   }
 
-  uint64_t hash_of(OpId op) const {
+  uint32_t hash_of(OpId op) const {
     const auto operands = module_.operands(op);
     uint64_t hash = static_cast<uint64_t>(module_.op(op).kind);
     if (is_swapped_order(op)) {
@@ -83,7 +85,7 @@ class Merger {
       for (ValueId value : operands) hash = hash_combine(hash, value.index());
     }
     for (AttrId attr : module_.attr_ids(op)) hash = hash_combine(hash, attr.index());
-    return hash_combine(hash, module_.type_of(module_.result(op)).index());
+    return static_cast<uint32_t>(hash_combine(hash, module_.type_of(module_.result(op)).index()));
   }
 
   bool equal(OpId a, OpId b) const {
@@ -98,25 +100,35 @@ class Merger {
     if (!std::ranges::equal(module_.group_sizes(a), module_.group_sizes(b))) return false;
     const auto x = module_.operands(a), y = module_.operands(b);
     if (std::ranges::equal(x, y)) return true;
-    return op_info(module_.op(a).kind).has(trait::Commutative) && x[0] == y[1] && x[1] == y[0];
+    return kind_has(module_.op(a).kind, trait::Commutative) && x[0] == y[1] && x[1] == y[0];
   }
 
   // The slot of an equal operation, or the free one where it belongs.
-  size_t find(OpId op) const {
+  size_t find(OpId op, uint32_t hash) const {
     const size_t mask = space_.cse_table.size() - 1;
-    size_t slot = hash_of(op) & mask;
-    while (space_.cse_table[slot].valid() && !equal(space_.cse_table[slot], op)) {
+    size_t slot = hash & mask;
+    while (space_.cse_table[slot].op.valid() &&
+           (space_.cse_table[slot].hash != hash || !equal(space_.cse_table[slot].op, op))) {
+      slot = (slot + 1) & mask;
+    }
+    return slot;
+  }
+  // The slot of this very operation, or the free one where it belongs.
+  size_t place_of(const PassWorkspace::Available& entry) const {
+    const size_t mask = space_.cse_table.size() - 1;
+    size_t slot = entry.hash & mask;
+    while (space_.cse_table[slot].op.valid() && space_.cse_table[slot].op != entry.op) {
       slot = (slot + 1) & mask;
     }
     return slot;
   }
 
-  void insert(OpId op, size_t slot) {
-    space_.cse_table[slot] = op;
-    space_.cse_log.push_back(op);
+  void insert(PassWorkspace::Available entry, size_t slot) {
+    space_.cse_table[slot] = entry;
+    space_.cse_log.push_back(entry);
     if (space_.cse_log.size() * 2 <= space_.cse_table.size()) return;
-    space_.cse_table.assign(space_.cse_table.size() * 2, OpId());
-    for (OpId entry : space_.cse_log) space_.cse_table[find(entry)] = entry;
+    space_.cse_table.assign(space_.cse_table.size() * 2, {});
+    for (const auto& logged : space_.cse_log) space_.cse_table[place_of(logged)] = logged;
   }
 
   OpId enter(OpId op, unsigned region) {
@@ -129,7 +141,7 @@ class Merger {
     const Scope scope = scopes_.back();
     scopes_.pop_back();
     while (space_.cse_log.size() > scope.mark) {
-      space_.cse_table[find(space_.cse_log.back())] = OpId();
+      space_.cse_table[place_of(space_.cse_log.back())] = {};
       space_.cse_log.pop_back();
     }
     if (scope.region + 1 < module_.op(scope.op).region_count) {

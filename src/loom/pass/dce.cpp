@@ -1,6 +1,6 @@
 #include "loom/pass/dce.h"
 
-#include "loom/dialect/op_info.h"
+#include "loom/pass/kind_tables.h"
 #include "loom/pass/region_walk.h"
 #include "loom/pass/rewriter.h"
 
@@ -39,10 +39,9 @@ class Eliminator {
  private:
   bool own_effect(OpId op) const {
     const OpKind kind = module_.op(op).kind;
-    const OpInfo& info = op_info(kind);
     // A terminator goes with its region, never alone.
-    if (info.has(trait::Terminator)) return true;
-    switch (info.effect) {
+    if (kind_has(kind, trait::Terminator)) return true;
+    switch (effect_of(kind)) {
       case Effect::Pure:
       case Effect::Alloc:
       case Effect::Nested:
@@ -63,7 +62,7 @@ class Eliminator {
          id = next_in_region_tree(module_, id, body)) {
       const bool effect = own_effect(id);
       space_.op_effect[id.index()] = effect ? 1 : 0;
-      if (!effect || op_info(module_.op(id).kind).has(trait::Terminator)) continue;
+      if (!effect || kind_has(module_.op(id).kind, trait::Terminator)) continue;
       RegionId region = module_.op(id).parent;
       while (region != body) {
         const OpId parent = module_.region(region).parent;

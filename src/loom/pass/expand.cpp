@@ -306,7 +306,8 @@ bool Expander::try_fold(OpId op) {
   refs_.clear();
   for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(op, i));
   const ValueId result = module_.result(op);
-  const FoldInput input = {module_.op(op).kind, refs_, eval_attrs(module_, op),
+  const FoldInput input = {module_.op(op).kind, refs_,
+                           module_.op(op).attr_count != 0 ? eval_attrs(module_, op) : EvalAttrs{},
                            rewriter_.resolve_type(module_.type_of(result))};
   const Ref folded = rewriter_.fold_at(input, frames_.back().place, module_.location(op));
   if (!folded.valid()) return false;

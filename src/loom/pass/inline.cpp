@@ -2,6 +2,7 @@
 
 #include "loom/pass/expand.h"
 #include "loom/pass/region_walk.h"
+#include "loom/pass/signature_facts.h"
 
 namespace loom {
 
@@ -10,6 +11,7 @@ bool inline_calls(PassContext& context, OpId root, const InlineOptions& options)
   bool ok = true;
   for_each_body(module, root, [&](RegionId body) {
     Rewriter rewriter(context, body);
+    assume_signature(rewriter, root, body);
     Expander expander(context, rewriter, root, {.calls = true, .pure_calls = options.pure_calls});
     // Pre-order visits definitions before uses, so one sweep also replaces the results of calls.
     for (OpId id = module.region(body).first; id.valid() && ok;) {

@@ -75,6 +75,10 @@ class Rewriter {
   void set_facts(ValueId value, const IntFacts& facts);
   // Adds to it.
   void refine_facts(ValueId value, const IntFacts& facts);
+  // The same for a reference; a constant learns nothing.
+  void learn(Ref ref, const IntFacts& more) {
+    if (ref.is_value()) refine_facts(ref.value_id(), more);
+  }
   size_t fact_mark() const { return undo_.size(); }
   void restore_facts(size_t mark);
   void mark_in_type(TypeId type);

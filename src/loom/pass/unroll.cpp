@@ -2,6 +2,7 @@
 
 #include "loom/pass/expand.h"
 #include "loom/pass/region_walk.h"
+#include "loom/pass/signature_facts.h"
 
 namespace loom {
 
@@ -10,6 +11,7 @@ bool unroll(PassContext& context, OpId root, const UnrollOptions& options) {
   bool ok = true;
   for_each_body(module, root, [&](RegionId body) {
     Rewriter rewriter(context, body);
+    assume_signature(rewriter, root, body);
     Expander expander(context, rewriter, root,
                       {.loops = true,
                        .exact_loops = options.exact_bounds,

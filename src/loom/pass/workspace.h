@@ -59,8 +59,13 @@ class PassWorkspace {
   std::vector<uint8_t> op_effect;  // by op: holds something with an effect
   uint32_t epoch = 0;
 
-  std::vector<OpId> cse_table;
-  std::vector<OpId> cse_log;
+  // An operation that later equal ones are replaced by.
+  struct Available {
+    OpId op;
+    uint32_t hash = 0;
+  };
+  std::vector<Available> cse_table;
+  std::vector<Available> cse_log;
 
   // Scratch lists.
   std::vector<Ref> refs;

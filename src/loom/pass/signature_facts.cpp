@@ -1,0 +1,55 @@
+#include "loom/pass/signature_facts.h"
+
+namespace loom {
+namespace {
+
+// Predicates of a kernel speak of its device body, not of its configuration region.
+bool constrains(const Module& module, const Predicate& predicate, RegionId body) {
+  if (!predicate.args[0].is_value() || predicate_info(predicate.kind).on_float) return false;
+  const Value& value = module.value(predicate.args[0].value);
+  return value.kind != ValueKind::Result && value.owner == body.index();
+}
+
+void assume(Rewriter& rewriter, const Predicate& predicate) {
+  IntFacts args[3];
+  for (unsigned i = 0; i < predicate.arity(); ++i) {
+    args[i] = argument_facts(rewriter, predicate.args[i]);
+  }
+  refine(predicate.kind, args);
+  for (unsigned i = 0; i < predicate.arity(); ++i) {
+    if (!predicate.args[i].is_value()) continue;
+    rewriter.learn(rewriter.resolve(predicate.args[i].value), args[i]);
+  }
+}
+
+}  // namespace
+
+IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg) {
+  return arg.is_value() ? rewriter.facts(rewriter.resolve(arg.value))
+                        : IntFacts::exactly(arg.literal);
+}
+
+void assume_signature(Rewriter& rewriter, OpId root, RegionId body) {
+  const Module& module = rewriter.module();
+  const IntFacts not_negative = IntFacts::range(0, std::numeric_limits<int64_t>::max());
+  for (ValueId arg : module.args(body)) rewriter.mark_in_type(module.type_of(arg));
+  for (uint32_t i : rewriter.workspace().mentioned) {
+    rewriter.learn(Ref::value(ValueId(i)), not_negative);
+  }
+  // Twice, since a predicate may mention a value that a later one constrains.
+  const auto predicates = where_predicates(module, root);
+  for (int round = 0; round < 2; ++round) {
+    for (const Predicate& predicate : predicates) {
+      if (constrains(module, predicate, body)) assume(rewriter, predicate);
+    }
+  }
+  for (ValueId arg : module.args(body)) {
+    // A signature type that mentions the argument must keep meaning it.
+    if (rewriter.is_in_type(arg)) continue;
+    if (const auto value = rewriter.exact(Ref::value(arg))) {
+      rewriter.replace(arg, rewriter.constant(*value));
+    }
+  }
+}
+
+}  // namespace loom
