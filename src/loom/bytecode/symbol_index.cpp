@@ -127,9 +127,9 @@ const char* decode_symbol_index(Module& module, std::string_view bytes) {
       if (!in.ok()) return in.error();
       name = module.strings.intern(text);
     }
-    const uint64_t access_count = in.count(1);
+    const uint64_t access_count = in.varint();  // one more than there are facets
     const RegionId facets = argument_region(module, op);
-    for (uint64_t i = 0; i < access_count && i + 1 < access_count; ++i) {
+    for (uint64_t i = 1; i < access_count && in.ok(); ++i) {
       const auto access = static_cast<Access>(in.below(kLastAccess + 1, "an access is unknown"));
       module.access_facets[op.index()].push_back(access);
     }

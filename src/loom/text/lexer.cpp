@@ -97,16 +97,6 @@ size_t find_invalid_utf8(std::string_view text) {
   return std::string_view::npos;
 }
 
-bool is_plain_name(std::string_view name, bool dots) {
-  for (size_t i = 0; i < name.size(); ++i) {
-    if (is(name[i], kName)) continue;
-    if (!dots || name[i] != '.' || i == 0 || i + 1 == name.size() || !is(name[i + 1], kName)) {
-      return false;
-    }
-  }
-  return !name.empty();
-}
-
 bool decode_string(std::string_view token, std::string& out, std::string& detail, size_t& offset) {
   const std::string_view body = token.substr(1, token.size() - 2);
   const auto fail = [&](size_t i, std::string_view what) {

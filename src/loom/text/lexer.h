@@ -111,7 +111,4 @@ size_t find_invalid_utf8(std::string_view text);
 // is wrong and at which byte of the token.
 bool decode_string(std::string_view token, std::string& out, std::string& detail, size_t& offset);
 
-// The name can be written after a '%' or '@'.
-bool is_plain_name(std::string_view name, bool dots);
-
 }  // namespace loom
