@@ -73,7 +73,7 @@ TEST(Bytecode, TextComesBackIdentical) {
     SourceFiles files;
     Diagnostics diagnostics;
     auto module = parse_text(files, files.add_text(path, read_text(path)), diagnostics);
-    if (!module) continue;
+    if (!module || !verify_module(*module, diagnostics)) continue;
     ++modules;
     const std::string bytes = write_bytecode(*module);
     EXPECT_TRUE(is_bytecode(bytes));
@@ -81,7 +81,7 @@ TEST(Bytecode, TextComesBackIdentical) {
     auto back = read(other, bytes);
     ASSERT_TRUE(back) << path;
     EXPECT_EQ(print_text(*back), print_text(*module)) << path;
-    EXPECT_EQ(write_bytecode(*back), bytes) << path;
+    EXPECT_TRUE(write_bytecode(*back) == bytes) << path;
   }
   EXPECT_GE(modules, 5u);
 }
@@ -157,7 +157,7 @@ TEST(Bytecode, DeferredBodiesOpenWhenAsked) {
     references.push_back(back->strings.text(name));
   }
   EXPECT_EQ(references, (std::vector<std::string_view>{"round_up", "model.scale"}));
-  EXPECT_EQ(write_bytecode(*back), bytes);
+  EXPECT_TRUE(write_bytecode(*back) == bytes);
 
   ASSERT_TRUE(load_kernel_body(*back, kernel, diagnostics));
   EXPECT_FALSE(back->region(body).deferred);

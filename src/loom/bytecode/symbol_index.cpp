@@ -127,14 +127,16 @@ const char* decode_symbol_index(Module& module, std::string_view bytes) {
       if (!in.ok()) return in.error();
       name = module.strings.intern(text);
     }
-    const uint64_t access_count = in.varint();  // one more than there are facets
+    const uint64_t access_count = in.varint();
+    if (access_count > in.remaining() + 1) in.fail("a count is larger than the file");
     const RegionId facets = argument_region(module, op);
+    if (access_count > 0) module.access_facets[op.index()].clear();
     for (uint64_t i = 1; i < access_count && in.ok(); ++i) {
       const auto access = static_cast<Access>(in.below(kLastAccess + 1, "an access is unknown"));
       module.access_facets[op.index()].push_back(access);
     }
     const size_t args = facets.valid() ? module.args(facets).size() : 0;
-    if (access_count > 1 && args != access_count - 1) in.fail("an access count is wrong");
+    if (access_count > 0 && args != access_count - 1) in.fail("an access count is wrong");
     const int body = separate_region(info.kind);
     if (body < 0) continue;
     const RegionId region = module.op_region(op, static_cast<unsigned>(body));

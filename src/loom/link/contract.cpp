@@ -53,7 +53,9 @@ class Renaming {
   std::unordered_map<uint32_t, ValueId> to_a_;
 };
 
+// "the declaration has 1 argument but the definition has 2"; `what` is a plural.
 std::string counts(size_t declared, size_t defined, std::string_view what) {
+  if (declared == 1) what.remove_suffix(1);
   return "the declaration has " + std::to_string(declared) + " " + std::string(what) +
          " but the definition has " + std::to_string(defined);
 }
