@@ -124,7 +124,6 @@ constexpr Diag kReportedElsewhere[] = {
     Diag::TypeResultContract,
     Diag::StructureUnsortedKeys,
     Diag::SymbolUnresolvedProgram,
-    Diag::StructureNotUniform,
 };
 
 TEST(VerifyFixtures, CoverEveryRowOfTheirDomains) {

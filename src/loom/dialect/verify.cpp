@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "loom/dialect/access.h"
+#include "loom/dialect/uniformity.h"
 #include "loom/dialect/verify_op.h"
 #include "loom/ir/walk.h"
 
@@ -263,6 +264,7 @@ bool verify_module(Module& module, Diagnostics& diagnostics) {
   if (diagnostics.stopped()) return false;
   const size_t before = diagnostics.error_count();
   Verifier(module, diagnostics).run();
+  if (diagnostics.error_count() == before) check_uniform_control(module, diagnostics);
   if (diagnostics.error_count() != before) return false;
   compute_access_facets(module);
   return true;
