@@ -23,6 +23,7 @@ TokenKind literal_token(std::string_view text) {
 
 void add_modifiers(OpFormat& format, const FormatStep& step) {
   const auto add = [&](std::string_view word) {
+    if (format.modifiers.ends_with(word)) return;  // a clause that is also a plain word
     if (!format.modifiers.empty()) format.modifiers += ' ';
     format.modifiers += word;
   };

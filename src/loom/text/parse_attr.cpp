@@ -87,7 +87,7 @@ bool Parser::parse_word(const FormatStep& step) {
 
 // `{k = v, ...}` with the row's keys
 bool Parser::parse_op_dict() {
-  if (!take(TokenKind::LeftBrace)) return true;
+  if (!take_open_brace()) return true;
   const OpInfo& info = *current_.format->info;
   while (!at(TokenKind::RightBrace)) {
     const Token key = token_;
@@ -112,7 +112,7 @@ bool Parser::parse_op_dict() {
     }
     if (!take(TokenKind::Comma)) break;
   }
-  return need(TokenKind::RightBrace, "'}'");
+  return need_close_brace();
 }
 
 // Parameters and clauses that were not at their place may stand in a dictionary, as older sources
@@ -125,7 +125,7 @@ bool Parser::parse_older_dict() {
     return kind == FormatKind::Parameter || kind == FormatKind::Clause;
   };
   has_missing_ = false;
-  if (take(TokenKind::LeftBrace)) {
+  if (take_open_brace()) {
     do {
       std::string_view key = token_.text();
       for (const auto& [older, current] : kKeys) {
@@ -142,7 +142,7 @@ bool Parser::parse_older_dict() {
         break;
       }
     } while (take(TokenKind::Comma));
-    if (!need(TokenKind::RightBrace, "'}'")) return false;
+    if (!need_close_brace()) return false;
   }
   for (const FormatStep& step : current_.format->steps) {
     if (!required(step.kind)) continue;

@@ -100,7 +100,7 @@ bool Parser::check_keys(std::vector<KeyedEntry> entries, Diag duplicate) {
 
 bool Parser::parse_dict(AttrId& out, unsigned depth) {
   if (!deep_enough(depth)) return false;
-  if (!need(TokenKind::LeftBrace, "'{'")) return false;
+  if (!take_open_brace()) return expected_error("'{'");
   std::vector<KeyedEntry> entries;
   if (!at(TokenKind::RightBrace)) {
     do {
@@ -121,7 +121,7 @@ bool Parser::parse_dict(AttrId& out, unsigned depth) {
   Attr dict{.kind = AttrKind::Dict};
   dict.entries = sorted;
   out = module_.attrs.intern(dict);
-  return need(TokenKind::RightBrace, "'}'");
+  return need_close_brace();
 }
 
 // `#family`, `#family<k=v, ...>`, `#family<v>` or an alias

@@ -107,8 +107,7 @@ void Parser::parse_regions() {
     } else {
       progress = parse_header() ? walk_format() : Progress::Failed;
     }
-    if (progress == Progress::Done) finish_op();
-    if (progress == Progress::Failed) {
+    if (progress == Progress::Failed || (progress == Progress::Done && !finish_op())) {
       fail_op();
       recover(start);
     }
@@ -218,22 +217,12 @@ void Parser::bind_results() {
   names_.resize(current_.names_begin);
 }
 
-void Parser::finish_op() {
-  if (has_missing_ || (at_word("loc") && lexer_.peek() == '(')) {
-    if ((has_missing_ && !parse_older_dict()) || !skip_location()) {
-      fail_op();
-      return;
-    }
-  }
-  if (!current_.op.valid() && !create_op()) {
-    fail_op();
-    return;
-  }
+bool Parser::finish_op() {
+  if (has_missing_ && !parse_older_dict()) return false;
+  if (at_word("loc") && lexer_.peek() == '(' && !skip_location()) return false;
+  if (!current_.op.valid() && !create_op()) return false;
   if (current_.scope_open) {
-    if (!settle_signature()) {
-      fail_op();
-      return;
-    }
+    settle_signature();
     close_scope();
   }
   bind_results();
@@ -242,6 +231,7 @@ void Parser::finish_op() {
   if (op.operand_count == 0 && current_.format->info->has(trait::Terminator)) {
     drop_implicit_terminator(current_.op);
   }
+  return true;
 }
 
 // Later uses of the operation's results are not worth a report of their own.
@@ -259,7 +249,9 @@ void Parser::fail_op() {
 void Parser::recover(const char* start) {
   current_ = {};
   if (token_.begin == start && !at(TokenKind::End)) advance();
-  for (size_t depth = 0; !at(TokenKind::End) && !diagnostics_.stopped(); advance()) {
+  size_t depth = open_braces_;  // of dictionaries
+  open_braces_ = 0;
+  for (; !at(TokenKind::End) && !diagnostics_.stopped(); advance()) {
     if (at(TokenKind::LeftBrace)) {
       ++depth;
     } else if (at(TokenKind::RightBrace)) {

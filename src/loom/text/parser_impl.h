@@ -69,7 +69,7 @@ class Parser {
   void parse_regions();
   bool check_end();
   bool parse_header();
-  void finish_op();
+  bool finish_op();
   bool create_op();
   bool deduce_results();
   void bind_results();
@@ -178,6 +178,17 @@ class Parser {
     advance();
     return true;
   }
+  // The braces of dictionaries, which recovery has to see closed.
+  bool take_open_brace() {
+    if (!take(TokenKind::LeftBrace)) return false;
+    ++open_braces_;
+    return true;
+  }
+  bool need_close_brace() {
+    if (!need(TokenKind::RightBrace, "'}'")) return false;
+    --open_braces_;
+    return true;
+  }
   Location location(const Token& token) const {
     return {file_, token.line, token.column, token.size == 0 ? 1 : token.size};
   }
@@ -197,6 +208,7 @@ class Parser {
   const char* last_end_ = nullptr;
   uint32_t last_line_ = 1;
   NameScopes names_in_scope_;
+  uint32_t open_braces_ = 0;
   ValueId poison_;  // stands for values of operations that failed
 
   Current current_;
