@@ -12,7 +12,10 @@ bool inline_calls(PassContext& context, OpId root, const InlineOptions& options)
   for_each_body(module, root, [&](RegionId body) {
     Rewriter rewriter(context, body);
     assume_signature(rewriter, root, body);
-    Expander expander(context, rewriter, root, {.calls = true, .pure_calls = options.pure_calls});
+    Expander expander(context, rewriter, root,
+                      {.calls = true,
+                       .pure_calls = options.pure_calls,
+                       .max_operations = options.max_operations});
     // Pre-order visits definitions before uses, so one sweep also replaces the results of calls.
     for (OpId id = module.region(body).first; id.valid() && ok;) {
       const OpId op = id;

@@ -1,6 +1,8 @@
 // inline: replaces calls by the bodies of their callees.
 #pragma once
 
+#include <cstdint>
+
 #include "loom/pass/pass_context.h"
 
 namespace loom {
@@ -10,11 +12,14 @@ struct InlineOptions {
   // A `noinline` on the call or the callee is respected unless the root is a command program, which
   // cannot keep a call.
   bool pure_calls = false;
+  // Operations that the root may grow by before the expansion is refused.
+  uint64_t max_operations = uint64_t{1} << 24;
 };
 
 // Calls inside inlined bodies are inlined too; folding happens while cloning. An `inline` call
 // whose callee has no body or is reached recursively ends in LOWERING/044. In a command program
-// `pure_calls` is always on. False when an error was reported.
+// `pure_calls` is always on. Too large an expansion is LOWERING/004. False when an error was
+// reported.
 bool inline_calls(PassContext& context, OpId root, const InlineOptions& options = {});
 
 }  // namespace loom

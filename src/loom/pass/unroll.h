@@ -1,6 +1,8 @@
 // unroll: expands loops with exact bounds.
 #pragma once
 
+#include <cstdint>
+
 #include "loom/pass/pass_context.h"
 
 namespace loom {
