@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <random>
 #include <vector>
@@ -66,7 +67,8 @@ class RandomProgram {
 
   bool add_constant() {
     const ScalarKind kind = kKinds[roll(std::size(kKinds))];
-    const int64_t numbers[] = {0, 1, -1, 2, 3, 7, 8, -8, 64, 127, -128, 100};
+    const int64_t numbers[] = {
+        0, 1, -1, 2, 3, 7, 8, -8, 64, 127, -128, 100, std::numeric_limits<int64_t>::max()};
     const int64_t n = numbers[roll(std::size(numbers))];
     const double reals[] = {0.0, 1.0, -1.0, 0.5, 3.25, -2.0};
     ScalarValue value = from_bits(kind, static_cast<uint64_t>(n));

@@ -252,8 +252,9 @@ class IntegerFolder {
     auto below = compare(relation, rewriter_.facts(s_.a), rewriter_.facts(s_.b));
     if (!below) below = rewriter_.related(relation, s_.a, s_.b);
     if (below) return take(*below == is_min ? s_.a : s_.b);
-    // Overlapping only at one end: a constant at the other side's bound decides.
-    const auto above = compare(relation, rewriter_.facts(s_.b), rewriter_.facts(s_.a));
+    // The other way round: equal sides are in both orders, so this can decide where the first did not.
+    auto above = compare(relation, rewriter_.facts(s_.b), rewriter_.facts(s_.a));
+    if (!above) above = rewriter_.related(relation, s_.b, s_.a);
     if (above && *above) return take(is_min ? s_.b : s_.a);
     return extreme_value(is_min, is_unsigned);
   }
