@@ -1,5 +1,6 @@
 // Attribute values that nest: lists, dictionaries and static encodings.
 #include <algorithm>
+#include <utility>
 
 #include "loom/text/parser_impl.h"
 
@@ -89,7 +90,8 @@ bool Parser::parse_value_list(AttrId& out, unsigned depth) {
 
 // Reports the second of two equal keys.
 bool Parser::check_keys(std::vector<KeyedEntry> entries, Diag duplicate) {
-  std::ranges::stable_sort(entries, {}, [](const KeyedEntry& e) { return e.entry.key; });
+  std::ranges::sort(entries, {},
+                    [](const KeyedEntry& e) { return std::pair(e.entry.key, e.key.begin); });
   for (size_t i = 1; i < entries.size(); ++i) {
     const KeyedEntry& later = entries[i];
     if (later.entry.key != entries[i - 1].entry.key || !later.entry.key.valid()) continue;
