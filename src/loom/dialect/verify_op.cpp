@@ -272,11 +272,6 @@ std::string_view form_text(AttrForm form) {
   return "";
 }
 
-constexpr size_t kPredicateCount = 0
-#define LOOM_PREDICATE(name, text, arguments, domain) +1
-#include "loom/ir/predicates.def"
-    ;
-
 }  // namespace
 
 bool OpChecker::check_attr(OpId op, const AttrSpec& spec, const Attr& attr) {
@@ -297,9 +292,6 @@ bool OpChecker::check_attr(OpId op, const AttrSpec& spec, const Attr& attr) {
     return attr.bits < (uint64_t{1} << count) || out_of_range(attr.bits);
   }
   for (const Predicate& predicate : attr.predicates) {
-    if (static_cast<size_t>(predicate.kind) >= kPredicateCount) {
-      return out_of_range(static_cast<uint64_t>(predicate.kind));
-    }
     const PredicateInfo& info = predicate_info(predicate.kind);
     for (unsigned i = 3; i > info.arguments; --i) {
       if (predicate.args[i - 1] == PredicateArg{}) continue;
