@@ -1,0 +1,253 @@
+// Compiles: command programs to portable artifacts and kernel requests, kernels to machine code.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/link_flags.h"
+#include "loom/command/cmd_core.h"
+#include "loom/command/emit.h"
+#include "loom/command/prepare.h"
+#include "loom/command/schedule.h"
+#include "loom/dialect/op_info.h"
+#include "loom/target/x86/compile.h"
+#include "loom/text/printer.h"
+
+namespace {
+
+using namespace loom;
+
+constexpr ToolInfo kInfo{
+    "loom-compile",
+    "Compiles command programs to portable artifacts and kernel requests, and kernels or requests "
+    "to machine code.",
+    "  loom-compile model.loombc --root=@two_layer --format=loom-command --output=commands.json "
+    "\\\n"
+    "    --emit-command-artifacts=commands/ --emit-kernel-requests=kernel-requests/\n"
+    "  loom-compile kernel-requests/kernel-0.loombc --target=x86_64 --output=kernel-0.o\n"
+    "  loom-compile kernels.loom --root=@scale --target=x86_64:native --format=asm\n"};
+
+struct Options {
+  LinkFlags link;
+  std::string format;
+  std::string product;
+  std::string target;
+  std::string output = "-";
+  std::string artifact_folder;
+  std::string request_folder;
+  std::string print_schedule;
+  std::vector<std::string> print_after;
+  std::string denormals = "keep";
+  bool time_passes = false;
+};
+
+const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm::Object},
+                                                          {"llvm-ir", OutputForm::LlvmIr},
+                                                          {"llvm-bitcode", OutputForm::LlvmBitcode},
+                                                          {"asm", OutputForm::Assembly}};
+
+std::vector<std::string> pass_choices() {
+  const auto names = prepare_pass_names();
+  std::vector<std::string> choices(names.begin(), names.end());
+  choices.emplace_back("all");
+  return choices;
+}
+
+void declare(CLI::App& app, Options& options) {
+  options.link.declare(app);
+  app.add_option(
+         "--format", options.format,
+         "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
+      ->check(CLI::IsMember({"loom-command", "object", "asm", "llvm-ir", "llvm-bitcode"}));
+  app.add_option("--product", options.product, "assert the kind of product: kernel or command")
+      ->check(CLI::IsMember({"kernel", "command"}));
+  app.add_option("--target", options.target, "x86_64 or x86_64:CPU, such as x86_64:native");
+  app.add_option("--output", options.output, "file to write: the manifest, or the compiled kernels")
+      ->capture_default_str();
+  app.add_option("--emit-command-artifacts", options.artifact_folder, "folder for .loomcmd files");
+  app.add_option("--emit-kernel-requests", options.request_folder,
+                 "folder for kernel-N.loombc files");
+  app.add_option("--print-schedule", options.print_schedule,
+                 "print each schedule tree with its wave numbers: text or dot")
+      ->check(CLI::IsMember({"text", "dot"}));
+  app.add_option(
+         "--print-after", options.print_after,
+         "print the program to standard error after a pass: " + CLI::detail::join(pass_choices()))
+      ->expected(1)
+      ->take_all()
+      ->check(CLI::IsMember(pass_choices()));
+  app.add_flag("--time-passes", options.time_passes, "print what each pass took to standard error");
+  app.add_option("--denormals", options.denormals, "keep or flush")
+      ->check(CLI::IsMember({"keep", "flush"}))
+      ->capture_default_str();
+}
+
+// Prints and times passes as the flags ask.
+class PassObserver {
+ public:
+  explicit PassObserver(const Options& options) : options_(options) {}
+
+  bool wants(std::string_view pass) const {
+    return std::ranges::any_of(options_.print_after, [&](const std::string& wanted) {
+      return wanted == pass || wanted == "all";
+    });
+  }
+
+  PrepareHooks hooks() {
+    PrepareHooks hooks;
+    if (!options_.print_after.empty()) {
+      hooks.after_pass = [this](std::string_view pass, const Module& module) {
+        if (pass == "resolve" || !wants(pass)) return;
+        fmt::print(stderr, "// after {}\n{}", pass, print_text(module));
+      };
+    }
+    if (options_.time_passes) {
+      hooks.timing = [this](std::string_view pass, double seconds) {
+        times_.emplace_back(pass, seconds);
+      };
+    }
+    return hooks;
+  }
+
+  void print_plan(const PreparedPlan& plan) const {
+    if (!wants("resolve")) return;
+    fmt::print(stderr, "// after resolve\n");
+    for (const PreparedProgram& program : plan.programs) {
+      fmt::print(stderr, "{}", cmd_core_text(plan, program));
+    }
+  }
+
+  void print_times() const {
+    double total = 0;
+    for (const auto& [pass, seconds] : times_) {
+      fmt::print(stderr, "{:>10.3f} ms  {}\n", seconds * 1e3, pass);
+      total += seconds;
+    }
+    if (options_.time_passes) fmt::print(stderr, "{:>10.3f} ms  total\n", total * 1e3);
+  }
+
+ private:
+  const Options& options_;
+  std::vector<std::pair<std::string, double>> times_;
+};
+
+std::optional<Module> link_inputs(Tool& tool, const Options& options, bool commands) {
+  auto loaded = load_inputs(tool, options.link);
+  auto link_settings = link_options(tool, options.link);
+  if (!loaded || !link_settings) return std::nullopt;
+  link_settings->require_resolved_config = true;
+  // Preparation names a launched kernel that nobody defines in its own words.
+  link_settings->keep_kernel_declarations = commands;
+  return link(loaded->inputs, loaded->libraries, *link_settings, tool.diagnostics());
+}
+
+ExitCode compile_commands(Tool& tool, const Options& options) {
+  // Inputs are linked and closed over the roots.
+  std::optional<Module> linked = link_inputs(tool, options, true);
+  if (!linked) return tool.result();
+  PrepareOptions prepare_options;
+  prepare_options.roots = options.link.root_names();
+  if (prepare_options.roots.empty()) prepare_options.roots = default_command_roots(*linked);
+  if (prepare_options.roots.empty()) {
+    return tool.usage_error("the inputs define no public command program; name one with --root");
+  }
+  PassObserver observer(options);
+  prepare_options.hooks = observer.hooks();
+  std::vector<KernelRequest> requests;
+  RequestRecipient recipient;
+  if (!options.request_folder.empty()) {
+    recipient = [&](KernelRequest&& request) {
+      requests.push_back(std::move(request));
+      return true;
+    };
+  }
+  // The plan is closed: exact counts, keys and topology.
+  const auto plan = prepare(*linked, prepare_options, recipient, tool.diagnostics());
+  observer.print_times();
+  if (!plan) return tool.result();
+  observer.print_plan(*plan);
+  // All files appear, or none.
+  const auto emitted = emit_command_set(
+      *plan, requests, {options.output, options.artifact_folder, options.request_folder});
+  if (!emitted) tool.report_write(emitted.error());
+  if (emitted && !options.print_schedule.empty()) {
+    for (const PreparedProgram& program : plan->programs) {
+      tool.print(options.print_schedule == "dot" ? schedule_dot(*plan, program)
+                                                 : schedule_text(*plan, program));
+    }
+  }
+  return tool.result();
+}
+
+std::vector<OpId> find_kernels(Tool& tool, const Module& module,
+                               const std::vector<std::string>& roots) {
+  std::vector<OpId> kernels;
+  if (roots.empty()) {
+    for (OpId id = module.region(module.body()).first; id.valid(); id = module.op(id).next) {
+      if (module.op(id).kind == OpKind::KernelDef) kernels.push_back(id);
+    }
+    return kernels;
+  }
+  for (const std::string& root : roots) {
+    const OpId id = module.symbol(root);
+    if (id.valid() && module.op(id).kind == OpKind::KernelDef) {
+      kernels.push_back(id);
+      continue;
+    }
+    tool.diagnostics().emit(Diag::SymbolWrongKind, id.valid() ? module.location(id) : Location{},
+                            {{"symbol", root},
+                             {"kind", std::string(id.valid() ? symbol_kind_text(module.op(id).kind)
+                                                             : "missing symbol")},
+                             {"expected", "kernel with a body"}});
+  }
+  return kernels;
+}
+
+ExitCode compile_kernels(Tool& tool, const Options& options) {
+  auto target = parse_x86_target(options.target, {}, tool.diagnostics());
+  if (!target) return tool.result();
+  if (options.denormals == "flush") target->denormals = DenormalMode::Flush;
+  const std::optional<Module> linked = link_inputs(tool, options, false);
+  if (!linked) return tool.result();
+  const std::vector<OpId> kernels = find_kernels(tool, *linked, options.link.root_names());
+  if (tool.result() != ExitCode::Success) return tool.result();
+  if (kernels.empty()) return tool.usage_error("the inputs define no kernel to compile");
+  const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
+  Progress progress("compiling kernels");
+  const auto code = compile_x86(*linked, kernels, form, *target, tool.diagnostics());
+  if (code) tool.write_output(options.output, *code);
+  return tool.result();
+}
+
+ExitCode run(Tool& tool, const Options& options) {
+  const bool commands =
+      options.format == "loom-command" || (options.format.empty() && options.target.empty());
+  if (!options.product.empty() && (options.product == "command") != commands) {
+    return tool.usage_error(
+        fmt::format("--product={} does not fit the format that is asked for", options.product));
+  }
+  if (commands) return compile_commands(tool, options);
+  if (options.target.empty()) {
+    return tool.usage_error("a kernel format needs --target, such as --target=x86_64");
+  }
+  for (const auto& [flag, value] : {std::pair{"--emit-command-artifacts", &options.artifact_folder},
+                                    std::pair{"--emit-kernel-requests", &options.request_folder},
+                                    std::pair{"--print-schedule", &options.print_schedule}}) {
+    if (!value->empty()) {
+      return tool.usage_error(fmt::format("{} needs --format=loom-command", flag));
+    }
+  }
+  return compile_kernels(tool, options);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  return run_main(
+      argc, argv, kInfo, [&](CLI::App& app) { declare(app, options); },
+      [&](Tool& tool) { return run(tool, options); });
+}
