@@ -252,7 +252,8 @@ class IntegerFolder {
     auto below = compare(relation, rewriter_.facts(s_.a), rewriter_.facts(s_.b));
     if (!below) below = rewriter_.related(relation, s_.a, s_.b);
     if (below) return take(*below == is_min ? s_.a : s_.b);
-    // The other way round: equal sides are in both orders, so this can decide where the first did not.
+    // The other way round: equal sides are in both orders, so this can decide where the first did
+    // not.
     auto above = compare(relation, rewriter_.facts(s_.b), rewriter_.facts(s_.a));
     if (!above) above = rewriter_.related(relation, s_.b, s_.a);
     if (above && *above) return take(is_min ? s_.b : s_.a);
