@@ -182,6 +182,11 @@ void Lexer::take_comment(const char* after) {
 inline void Lexer::skip_blanks() {
   unsigned newlines = 0;
   for (;;) {
+    constexpr uint64_t kEightSpaces = 0x2020202020202020ull;
+    for (uint64_t chunk; end_ - at_ >= 8; at_ += 8) {  // indentation
+      std::memcpy(&chunk, at_, 8);
+      if (chunk != kEightSpaces) break;
+    }
     while (is(*at_, kBlank)) ++at_;
     if (*at_ == '\n') {
       ++at_;

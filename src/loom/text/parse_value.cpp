@@ -90,8 +90,9 @@ bool Parser::parse_value_list(AttrId& out, unsigned depth) {
 
 // Reports the second of two equal keys.
 bool Parser::check_keys(std::vector<KeyedEntry> entries, Diag duplicate) {
-  std::ranges::sort(entries, {},
-                    [](const KeyedEntry& e) { return std::pair(e.entry.key, e.key.begin); });
+  std::ranges::sort(entries, {}, [](const KeyedEntry& e) {
+    return std::pair(e.entry.key, e.key.begin);  // in source order where keys are equal
+  });
   for (size_t i = 1; i < entries.size(); ++i) {
     const KeyedEntry& later = entries[i];
     if (later.entry.key != entries[i - 1].entry.key || !later.entry.key.valid()) continue;
