@@ -135,7 +135,9 @@ class PassObserver {
 };
 
 std::optional<Module> link_inputs(Tool& tool, const Options& options, bool commands) {
-  auto loaded = load_inputs(tool, options.link);
+  // Only a published request needs to see device bodies.
+  const bool bodies = !commands || !options.request_folder.empty();
+  auto loaded = load_inputs(tool, options.link, {.defer_kernel_bodies = !bodies});
   auto link_settings = link_options(tool, options.link);
   if (!loaded || !link_settings) return std::nullopt;
   link_settings->require_resolved_config = true;

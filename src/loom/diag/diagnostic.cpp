@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "loom/base/file.h"
@@ -116,7 +117,11 @@ Diagnostic& Diagnostics::emit(Diag id, Location location, std::vector<DiagParam>
 
 Diagnostic& Diagnostics::emit_as(Severity severity, Diag id, Location location,
                                  std::vector<DiagParam> params) {
-  if (stopped()) {
+  const bool repeated = std::ranges::any_of(all_, [&](const Diagnostic& earlier) {
+    return earlier.id == id && earlier.location == location && location.valid() &&
+           std::ranges::equal(earlier.params, params, {}, &DiagParam::value, &DiagParam::value);
+  });
+  if (stopped() || repeated) {
     overflow_ = {id, severity, location, std::move(params), {}};
     return overflow_;
   }

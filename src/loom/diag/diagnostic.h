@@ -104,7 +104,8 @@ class Diagnostics {
  public:
   explicit Diagnostics(size_t limit = 20) : limit_(limit) {}
 
-  // The returned reference is valid until the next emit; add notes to it.
+  // The returned reference is valid until the next emit; add notes to it. A diagnostic that equals
+  // an earlier one in code, place and parameters is dropped: expanded code repeats its source's.
   Diagnostic& emit(Diag id, Location location, std::vector<DiagParam> params = {});
   Diagnostic& emit_as(Severity severity, Diag id, Location location,
                       std::vector<DiagParam> params = {});

@@ -152,5 +152,15 @@ TEST(SourceFiles, ReferencedFileShowsItsLineOnlyWhileTheFileMatches) {
   EXPECT_EQ(files.line_text(id, 2), "");
 }
 
+TEST(Diagnostics, ARepeatedDiagnosticIsReportedOnce) {
+  Diagnostics diagnostics;
+  const Location place{FileId(0u), 3, 1, 1};
+  diagnostics.emit(Diag::CommandKeyLengths, place, {{"key", "w"}});
+  diagnostics.emit(Diag::CommandKeyLengths, place, {{"key", "w"}});
+  diagnostics.emit(Diag::CommandKeyLengths, place, {{"key", "v"}});
+  diagnostics.emit(Diag::CommandKeyLengths, {FileId(0u), 4, 1, 1}, {{"key", "w"}});
+  EXPECT_EQ(diagnostics.error_count(), 3u);
+}
+
 }  // namespace
 }  // namespace loom
