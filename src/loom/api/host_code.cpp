@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -74,7 +75,11 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     const size_t threads =
         options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::jthread> helpers;
-    for (size_t i = 1; i < std::min(threads, requests.size()); ++i) helpers.emplace_back(work);
+    try {
+      for (size_t i = 1; i < std::min(threads, requests.size()); ++i) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+      // The system gives no more threads; those that there are do the work.
+    }
     work();
   }
   // Every request was tried; failures are reported in request order, whoever met them.

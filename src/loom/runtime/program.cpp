@@ -120,6 +120,15 @@ bool Invocation::bind(std::string_view name, std::span<std::byte> storage,
   return false;
 }
 
+bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
+  if (unbound_ != 0) {
+    report_unbound(diagnostics);
+    return false;
+  }
+  run_traced(trace);
+  return true;
+}
+
 bool Invocation::bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics) {
   const Program::Binding& binding = program_.bindings()[row];
   if (storage.size() < binding.need.bytes) {

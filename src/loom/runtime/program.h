@@ -20,6 +20,7 @@
 #include "loom/command/plan.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/runtime/placement.h"
+#include "loom/runtime/trace.h"
 
 namespace loom {
 
@@ -108,6 +109,8 @@ class Invocation {
     run();
     return true;
   }
+  // The same, and records each dispatch. Slower, as it takes the time and a lock for each.
+  bool issue_traced(Trace& trace, Diagnostics& diagnostics);
 
   const Program& program() const { return program_; }
 
@@ -117,6 +120,7 @@ class Invocation {
   // The storage of row `row` now begins at `base`.
   virtual void place(uint32_t row, std::byte* base) = 0;
   virtual void run() = 0;
+  virtual void run_traced(Trace& trace) = 0;
 
  private:
   bool bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics);

@@ -19,6 +19,7 @@ class NoInvocation final : public Invocation {
  protected:
   void place(uint32_t row, std::byte* base) override { placed.emplace_back(row, base); }
   void run() override { ++runs; }
+  void run_traced(Trace&) override { ++runs; }
 
  public:
   std::vector<std::pair<uint32_t, std::byte*>> placed;

@@ -102,12 +102,35 @@ void CpuInvocation::run() {
   });
 }
 
+void CpuInvocation::run_traced(Trace& trace) {
+  trace_ = &trace;
+  run();
+  trace_ = nullptr;
+}
+
 void CpuInvocation::run_records(uint32_t first, uint32_t last) const {
   const uint64_t* const slots = slots_.data();
   const DispatchRecord* const end = cpu_.flat_.records.data() + last;
+  if (trace_ != nullptr) [[unlikely]] {
+    for (const DispatchRecord* r = cpu_.flat_.records.data() + first; r != end; ++r) {
+      run_workgroups(*r, 0, r->workgroups);
+    }
+    return;
+  }
   for (const DispatchRecord* r = cpu_.flat_.records.data() + first; r != end; ++r) {
     r->entry(slots + r->args, r->shape, 0, r->workgroups);
   }
+}
+
+void CpuInvocation::run_workgroups(const DispatchRecord& record, uint64_t begin,
+                                   uint64_t end) const {
+  if (trace_ == nullptr) {
+    record.entry(slots_.data() + record.args, record.shape, begin, end);
+    return;
+  }
+  const uint64_t start = now();
+  record.entry(slots_.data() + record.args, record.shape, begin, end);
+  trace_->record({record.command, 0, start, now(), begin, end});
 }
 
 uint64_t CpuInvocation::timed_records(uint32_t first, uint32_t last) const {
@@ -198,7 +221,7 @@ bool CpuInvocation::run_part(const Part& part, Position& at) {
   }
   const DispatchRecord& record = flat.records[fork.first];
   const uint64_t start = now();
-  record.entry(slots_.data() + record.args, record.shape, part.begin, part.end);
+  run_workgroups(record, part.begin, part.end);
   return arrive(part.fork, now() - start, at);
 }
 

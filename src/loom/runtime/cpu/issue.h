@@ -50,6 +50,7 @@ class CpuInvocation final : public Invocation {
  protected:
   void place(uint32_t row, std::byte* base) override;
   void run() override;
+  void run_traced(Trace& trace) override;
 
  private:
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
@@ -75,6 +76,7 @@ class CpuInvocation final : public Invocation {
   };
 
   void run_records(uint32_t first, uint32_t last) const;
+  void run_workgroups(const DispatchRecord& record, uint64_t begin, uint64_t end) const;
   uint64_t timed_records(uint32_t first, uint32_t last) const;
   bool is_cheap(uint32_t fork) const;
   bool advance(Position& at, bool may_fork);
@@ -89,6 +91,7 @@ class CpuInvocation final : public Invocation {
   tbb::task_group tasks_;
   uint64_t issues_ = 0;
   bool measuring_ = false;
+  Trace* trace_ = nullptr;  // while a traced issue runs
 };
 
 }  // namespace loom

@@ -337,6 +337,45 @@ TEST(CpuIssue, InvocationsOfOneProgramAreIndependent) {
   EXPECT_EQ(wrong.load(), 0);
 }
 
+TEST(CpuIssue, TraceHoldsEachDispatchOnceInItsOrder) {
+  PlanBuilder builder;
+  builder.dispatch(increment, {builder.binding("count")}, {3, 1, 1});
+  builder.begin(Kind::Concurrent);
+  builder.dispatch(increment, {builder.binding("count")});
+  builder.dispatch(increment, {builder.binding("count")}, {0, 1, 1});
+  builder.dispatch(increment, {builder.binding("count")});
+  builder.end();
+  builder.dispatch(increment, {builder.binding("count")}, {100, 10, 1});
+  Running run(builder, 2);
+  std::atomic<uint64_t> count = 0;
+  run.bind("count", storage(count));
+  Trace trace;
+  ASSERT_TRUE(run.invocation->issue_traced(trace, run.diagnostics));
+  EXPECT_EQ(count.load(), 3u + 2u + 1000u);
+  std::array<uint64_t, 5> workgroups = {};
+  uint64_t end_of_first = 0;
+  uint64_t end_of_siblings = 0;
+  for (const DispatchEvent& event : trace.events()) {
+    workgroups[event.command] += event.last_workgroup - event.first_workgroup;
+    EXPECT_LE(event.begin, event.end);
+    if (event.command == 0) {
+      end_of_first = event.end;
+    } else if (event.command == 4) {
+      EXPECT_GE(event.begin, end_of_siblings);
+    } else {
+      EXPECT_GE(event.begin, end_of_first);
+      end_of_siblings = std::max(end_of_siblings, event.end);
+    }
+  }
+  EXPECT_EQ(workgroups, (std::array<uint64_t, 5>{3, 1, 0, 1, 1000}));
+  const std::string text = chrome_trace(builder.plan(), builder.program(), trace.events());
+  EXPECT_NE(text.find(R"("name":"kernel0","cat":"dispatch","ph":"X")"), std::string::npos);
+  // A later issue is not recorded.
+  const size_t recorded = trace.events().size();
+  ASSERT_TRUE(run.issue());
+  EXPECT_EQ(trace.events().size(), recorded);
+}
+
 TEST(CpuIssue, ScheduleWithoutCommandsIssues) {
   PlanBuilder builder;
   builder.begin(Kind::Concurrent);

@@ -1,0 +1,310 @@
+#include "loom/api/loom.h"
+
+#include <mutex>
+
+#include "loom/api/host_code.h"
+#include "loom/base/check.h"
+#include "loom/base/file.h"
+#include "loom/bytecode/bytecode.h"
+#include "loom/command/artifact.h"
+#include "loom/command/prepare.h"
+#include "loom/command/schedule.h"
+#include "loom/diag/render.h"
+#include "loom/link/link.h"
+#include "loom/runtime/cpu/cpu_device.h"
+#include "loom/text/printer.h"
+
+namespace loom::api {
+
+// --- messages ------------------------------------------------------------------------------------
+
+struct Context::State {
+  SourceFiles files;
+};
+
+Context::Context() : state_(std::make_shared<State>()) {}
+
+struct Messages::State {
+  explicit State(std::shared_ptr<Context::State> of) : context(std::move(of)) {}
+  std::shared_ptr<Context::State> context;
+  Diagnostics diagnostics;
+};
+
+Messages::Messages(const Context& context) : state_(std::make_unique<State>(context.state())) {}
+Messages::Messages(Messages&&) noexcept = default;
+Messages& Messages::operator=(Messages&&) noexcept = default;
+Messages::~Messages() = default;
+
+bool Messages::has_errors() const { return state_->diagnostics.has_errors(); }
+void Messages::clear() { state_->diagnostics.clear(); }
+
+std::vector<Message> Messages::all() const {
+  std::vector<Message> messages;
+  for (const Diagnostic& d : state_->diagnostics.all()) {
+    Message message;
+    message.severity = static_cast<Message::Severity>(d.severity);
+    message.code = diag_code(d.id);
+    message.text = d.message();
+    message.hint = d.hint();
+    if (d.location.valid()) {
+      message.file = state_->context->files.file(d.location.file).path;
+      message.line = d.location.line;
+      message.column = d.location.column;
+      message.length = d.location.length;
+    }
+    for (const DiagParam& param : d.params)
+      message.parameters.emplace_back(param.name, param.value);
+    messages.push_back(std::move(message));
+  }
+  return messages;
+}
+
+std::string Messages::text() const {
+  std::string text;
+  for (const Diagnostic& d : state_->diagnostics.all()) {
+    text += render_text(d, state_->context->files);
+  }
+  return text;
+}
+
+std::string Messages::json() const {
+  std::string text;
+  for (const Diagnostic& d : state_->diagnostics.all()) {
+    text += render_json(d, state_->context->files);
+  }
+  return text;
+}
+
+// --- modules -------------------------------------------------------------------------------------
+
+namespace {
+
+std::optional<std::string> read_input(const std::string& path, Diagnostics& diagnostics) {
+  auto bytes = read_file(path);
+  if (bytes) return std::move(*bytes);
+  diagnostics.emit(Diag::IoRead, {},
+                   {{"path", bytes.error().path}, {"reason", bytes.error().reason}});
+  return std::nullopt;
+}
+
+}  // namespace
+
+struct Modules::State {
+  std::shared_ptr<Context::State> context;
+  std::vector<LinkInput> inputs;
+};
+
+Modules::Modules(const Context& context)
+    : state_(std::make_unique<State>(State{context.state(), {}})) {}
+Modules::Modules(Modules&&) noexcept = default;
+Modules& Modules::operator=(Modules&&) noexcept = default;
+Modules::~Modules() = default;
+
+bool Modules::add_file(const std::string& path, Messages& messages) {
+  auto bytes = read_input(path, messages.state().diagnostics);
+  return bytes && add(std::move(*bytes), path, messages);
+}
+
+bool Modules::add(std::string bytes, const std::string& name, Messages& messages) {
+  auto module =
+      load_module(state_->context->files, std::move(bytes), name, messages.state().diagnostics);
+  if (!module) return false;
+  state_->inputs.push_back({std::move(*module), name});
+  return true;
+}
+
+struct Library::State {
+  std::shared_ptr<Context::State> context;  // null for a library without modules
+  LibraryIndex index;
+};
+
+Library::Library() : state_(std::make_shared<State>()) {}
+Library::Library(Modules modules)
+    : state_(std::make_shared<State>(
+          State{modules.state().context, LibraryIndex(std::move(modules.state().inputs))})) {}
+
+// --- link and prepare ----------------------------------------------------------------------------
+
+struct LinkedModule::State {
+  std::shared_ptr<Context::State> context;
+  Module module;
+};
+
+LinkedModule::LinkedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LinkedModule::LinkedModule(LinkedModule&&) noexcept = default;
+LinkedModule& LinkedModule::operator=(LinkedModule&&) noexcept = default;
+LinkedModule::~LinkedModule() = default;
+
+std::string LinkedModule::text() const { return print_text(state_->module); }
+std::string LinkedModule::bytecode() const { return write_bytecode(state_->module); }
+
+std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
+                                 const LinkOptions& options, Messages& messages) {
+  Diagnostics& diagnostics = messages.state().diagnostics;
+  loom::LinkOptions link_options;
+  link_options.roots = options.roots;
+  link_options.specialize = options.specialize;
+  link_options.keep_kernel_declarations = true;
+  bool good = true;
+  for (const std::string& path : options.config_files) {
+    const auto content = read_input(path, diagnostics);
+    good &= content && link_options.config.add_file(path, *content, diagnostics);
+  }
+  for (const std::string& flag : options.config) {
+    good &= link_options.config.add_flag(flag, diagnostics);
+  }
+  if (!good) return std::nullopt;
+  LOOM_CHECK(
+      library.state().context == nullptr || library.state().context == inputs.state().context,
+      "inputs and library are of one context");
+  auto module = loom::link(inputs.state().inputs, library.state().index, link_options, diagnostics);
+  if (!module) return std::nullopt;
+  return LinkedModule(std::make_unique<LinkedModule::State>(
+      LinkedModule::State{inputs.state().context, std::move(*module)}));
+}
+
+struct Plan::State {
+  std::unique_ptr<LinkedModule::State> source;  // where kernels were written
+  PreparedPlan plan;
+  std::vector<loom::KernelRequest> requests;
+  std::vector<KernelRequest> views;
+  mutable std::mutex compiling;  // a module is read by one thread at a time
+};
+
+std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>& roots,
+                            Messages& messages) {
+  auto state = std::make_shared<Plan::State>();
+  PrepareOptions options;
+  options.roots = roots.empty() ? default_command_roots(module.state().module) : roots;
+  auto plan = loom::prepare(
+      module.state().module, options,
+      [&](loom::KernelRequest&& request) {
+        state->requests.push_back(std::move(request));
+        return true;
+      },
+      messages.state().diagnostics);
+  if (!plan) return std::nullopt;
+  state->plan = std::move(*plan);
+  for (const loom::KernelRequest& request : state->requests) {
+    state->views.push_back(
+        {request.ordinal, request.symbol, request.export_name, request.bytecode});
+  }
+  state->source = std::make_unique<LinkedModule::State>(std::move(module.state()));
+  return Plan(std::move(state));
+}
+
+size_t Plan::program_count() const { return state_->plan.programs.size(); }
+const std::string& Plan::symbol(size_t program) const {
+  return state_->plan.programs.at(program).symbol;
+}
+std::string Plan::schedule_text(size_t program) const {
+  return loom::schedule_text(state_->plan, state_->plan.programs.at(program));
+}
+std::string Plan::schedule_dot(size_t program) const {
+  return loom::schedule_dot(state_->plan, state_->plan.programs.at(program));
+}
+std::string Plan::artifact(size_t program) const {
+  return write_artifact(state_->plan, state_->plan.programs.at(program));
+}
+std::span<const KernelRequest> Plan::requests() const { return state_->views; }
+
+// --- compile and materialize ---------------------------------------------------------------------
+
+struct Executables::State {
+  std::shared_ptr<const Plan::State> plan;
+  std::unique_ptr<HostCode> code;
+};
+
+std::optional<Executables> compile(const Plan& plan, const CompileOptions& options,
+                                   Messages& messages) {
+  HostCodeOptions host;
+  host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
+  host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
+  host.threads = options.threads;
+  const Plan::State& from = *plan.state();
+  const std::lock_guard lock(from.compiling);
+  auto code = HostCode::compile(from.plan, from.requests, &from.source->module, host,
+                                messages.state().diagnostics);
+  if (!code) return std::nullopt;
+  return Executables(
+      std::make_shared<Executables::State>(Executables::State{plan.state(), std::move(code)}));
+}
+
+struct Parameters::State {
+  ParameterSet set;
+};
+
+Parameters::Parameters() : state_(std::make_shared<State>()) {}
+bool Parameters::open(const std::string& path, const std::string& root, Messages& messages) {
+  return state_->set.open(path, root, messages.state().diagnostics);
+}
+
+struct Device::State {
+  std::unique_ptr<loom::Device> device;
+};
+
+Device Device::cpu(unsigned threads) {
+  Device made;
+  made.state_ = std::make_shared<State>(State{make_cpu_device({threads})});
+  return made;
+}
+std::string_view Device::name() const { return state_->device->name(); }
+
+struct Program::State {
+  // What the program points into, and so outlives it.
+  std::shared_ptr<const Device::State> device;
+  std::shared_ptr<const Executables::State> executables;
+  std::shared_ptr<Parameters::State> parameters;
+  std::unique_ptr<loom::Program> program;
+};
+
+std::optional<Program> materialize(const Device& device, const Plan& plan, size_t program,
+                                   const Executables& executables, const Parameters& parameters,
+                                   Messages& messages) {
+  LOOM_CHECK(executables.state()->plan == plan.state(), "executables are of another plan");
+  LOOM_CHECK(program < plan.program_count(), "the plan has no such program");
+  const PreparedPlan& prepared = plan.state()->plan;
+  const HostCode::Attachment attached =
+      executables.state()->code->attach(prepared.programs[program]);
+  auto made = device.state()->device->materialize(
+      {&prepared, static_cast<uint32_t>(program), &parameters.state()->set, attached.entries,
+       attached.needs},
+      messages.state().diagnostics);
+  if (!made) return std::nullopt;
+  return Program(std::make_shared<Program::State>(
+      Program::State{device.state(), executables.state(), parameters.state(), std::move(made)}));
+}
+
+std::vector<Binding> Program::bindings() const {
+  std::vector<Binding> bindings;
+  for (const loom::Program::Binding& b : state_->program->bindings()) {
+    bindings.push_back({b.ordinal, b.name, b.need.bytes, b.need.alignment});
+  }
+  return bindings;
+}
+
+// --- issue ---------------------------------------------------------------------------------------
+
+struct Invocation::State {
+  std::shared_ptr<const Program::State> program;
+  std::unique_ptr<loom::Invocation> invocation;
+};
+
+Invocation::Invocation(const Program& program)
+    : state_(std::make_unique<State>(
+          State{program.state(), program.state()->program->make_invocation()})) {}
+Invocation::Invocation(Invocation&&) noexcept = default;
+Invocation& Invocation::operator=(Invocation&&) noexcept = default;
+Invocation::~Invocation() = default;
+
+bool Invocation::bind(uint32_t ordinal, std::span<std::byte> storage, Messages& messages) {
+  return state_->invocation->bind(ordinal, storage, messages.state().diagnostics);
+}
+bool Invocation::bind(std::string_view name, std::span<std::byte> storage, Messages& messages) {
+  return state_->invocation->bind(name, storage, messages.state().diagnostics);
+}
+bool Invocation::issue(Messages& messages) {
+  return state_->invocation->issue(messages.state().diagnostics);
+}
+
+}  // namespace loom::api

@@ -1,0 +1,292 @@
+#include "loom/api/loom_c.h"
+
+#include <algorithm>
+#include <cstring>
+#include <deque>
+#include <new>
+#include <string>
+
+#include "loom/api/loom.h"
+
+namespace api = loom::api;
+
+struct loom_context {
+  api::Context value;
+};
+struct loom_messages {
+  api::Messages value;
+  std::string rendered;
+};
+struct loom_modules {
+  api::Context context;
+  api::Modules value;
+};
+struct loom_library {
+  api::Library value;
+};
+struct loom_linked {
+  std::optional<api::LinkedModule> value;
+};
+struct loom_plan {
+  api::Plan value;
+  std::deque<std::string> texts;  // handed out as views
+};
+struct loom_executables {
+  api::Executables value;
+};
+struct loom_parameters {
+  api::Parameters value;
+};
+struct loom_device {
+  api::Device value;
+};
+struct loom_program {
+  api::Program value;
+  std::vector<api::Binding> bindings;
+};
+struct loom_invocation {
+  api::Invocation value;
+};
+
+namespace {
+
+// No exception leaves the library.
+template <class F>
+loom_status guarded(F&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return LOOM_OUT_OF_MEMORY;
+  }
+}
+template <class T, class F>
+T* created(F&& body) {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+loom_status status(bool good) { return good ? LOOM_OK : LOOM_FAILED; }
+
+loom_bytes bytes(std::string_view view) { return {view.data(), view.size()}; }
+
+std::vector<std::string> strings(const loom_strings& from) {
+  return {from.items, from.items + from.count};
+}
+
+// What the caller's version of a struct holds; what it does not know yet is left at zero.
+template <class T>
+T known_part(const T* from) {
+  T known{};
+  if (from == nullptr) return known;
+  std::memcpy(static_cast<void*>(&known), from, std::min(from->struct_size, sizeof(T)));
+  return known;
+}
+template <class T>
+void give(T value, T* to) {
+  value.struct_size = to->struct_size;
+  std::memcpy(static_cast<void*>(to), &value, std::min(to->struct_size, sizeof(T)));
+}
+
+// A text that lives as long as the plan.
+template <class F>
+loom_status plan_text(loom_plan* plan, size_t program, loom_bytes* out, F&& make) {
+  return guarded([&] {
+    if (program >= plan->value.program_count()) return LOOM_MISUSE;
+    plan->texts.push_back(make(plan->value));
+    *out = bytes(plan->texts.back());
+    return LOOM_OK;
+  });
+}
+
+}  // namespace
+
+uint32_t loom_abi_version(void) { return LOOM_ABI_VERSION; }
+
+loom_context* loom_context_create(void) {
+  return created<loom_context>([] { return new loom_context; });
+}
+void loom_context_destroy(loom_context* context) { delete context; }
+
+loom_messages* loom_messages_create(const loom_context* context) {
+  return created<loom_messages>(
+      [&] { return new loom_messages{api::Messages(context->value), {}}; });
+}
+void loom_messages_destroy(loom_messages* messages) { delete messages; }
+int loom_messages_has_errors(const loom_messages* messages) {
+  return messages->value.has_errors() ? 1 : 0;
+}
+void loom_messages_clear(loom_messages* messages) { messages->value.clear(); }
+const char* loom_messages_text(loom_messages* messages) {
+  return guarded([&] {
+           messages->rendered = messages->value.text();
+           return LOOM_OK;
+         }) == LOOM_OK
+             ? messages->rendered.c_str()
+             : "";
+}
+const char* loom_messages_json(loom_messages* messages) {
+  return guarded([&] {
+           messages->rendered = messages->value.json();
+           return LOOM_OK;
+         }) == LOOM_OK
+             ? messages->rendered.c_str()
+             : "";
+}
+
+loom_modules* loom_modules_create(const loom_context* context) {
+  return created<loom_modules>(
+      [&] { return new loom_modules{context->value, api::Modules(context->value)}; });
+}
+void loom_modules_destroy(loom_modules* modules) { delete modules; }
+loom_status loom_modules_add_file(loom_modules* modules, const char* path,
+                                  loom_messages* messages) {
+  return guarded([&] { return status(modules->value.add_file(path, messages->value)); });
+}
+loom_status loom_modules_add_bytes(loom_modules* modules, const void* data, size_t size,
+                                   const char* name, loom_messages* messages) {
+  return guarded([&] {
+    return status(modules->value.add(std::string(static_cast<const char*>(data), size), name,
+                                     messages->value));
+  });
+}
+
+loom_library* loom_library_create(loom_modules* modules) {
+  return created<loom_library>([&] {
+    api::Modules empty(modules->context);
+    std::swap(modules->value, empty);
+    return new loom_library{api::Library(std::move(empty))};
+  });
+}
+void loom_library_destroy(loom_library* library) { delete library; }
+
+loom_status loom_link(const loom_modules* inputs, const loom_library* library,
+                      const loom_link_options* options, loom_messages* messages,
+                      loom_linked** linked) {
+  *linked = nullptr;
+  return guarded([&] {
+    const loom_link_options known = known_part(options);
+    auto made = api::link(inputs->value, library != nullptr ? library->value : api::Library(),
+                          {strings(known.roots), strings(known.specialize), strings(known.config),
+                           strings(known.config_files)},
+                          messages->value);
+    if (made) *linked = new loom_linked{std::move(made)};
+    return status(*linked != nullptr);
+  });
+}
+void loom_linked_destroy(loom_linked* linked) { delete linked; }
+
+loom_status loom_prepare(loom_linked* linked, const loom_strings* roots, loom_messages* messages,
+                         loom_plan** plan) {
+  *plan = nullptr;
+  return guarded([&] {
+    if (!linked->value) return LOOM_MISUSE;
+    api::LinkedModule module = std::move(*linked->value);
+    linked->value.reset();
+    auto made = api::prepare(std::move(module),
+                             roots != nullptr ? strings(*roots) : std::vector<std::string>(),
+                             messages->value);
+    if (made) *plan = new loom_plan{std::move(*made), {}};
+    return status(*plan != nullptr);
+  });
+}
+void loom_plan_destroy(loom_plan* plan) { delete plan; }
+size_t loom_plan_program_count(const loom_plan* plan) { return plan->value.program_count(); }
+loom_status loom_plan_schedule_text(loom_plan* plan, size_t program, loom_bytes* text) {
+  return plan_text(plan, program, text,
+                   [&](const api::Plan& p) { return p.schedule_text(program); });
+}
+loom_status loom_plan_schedule_dot(loom_plan* plan, size_t program, loom_bytes* text) {
+  return plan_text(plan, program, text,
+                   [&](const api::Plan& p) { return p.schedule_dot(program); });
+}
+loom_status loom_plan_artifact(loom_plan* plan, size_t program, loom_bytes* out) {
+  return plan_text(plan, program, out, [&](const api::Plan& p) { return p.artifact(program); });
+}
+size_t loom_plan_request_count(const loom_plan* plan) { return plan->value.requests().size(); }
+loom_status loom_plan_request(const loom_plan* plan, size_t index, loom_kernel_request* request) {
+  if (index >= plan->value.requests().size()) return LOOM_MISUSE;
+  const api::KernelRequest& from = plan->value.requests()[index];
+  give({0, from.ordinal, bytes(from.symbol), bytes(from.export_name), bytes(from.bytecode)},
+       request);
+  return LOOM_OK;
+}
+
+loom_status loom_compile(const loom_plan* plan, const loom_compile_options* options,
+                         loom_messages* messages, loom_executables** executables) {
+  *executables = nullptr;
+  return guarded([&] {
+    const loom_compile_options known = known_part(options);
+    auto made =
+        api::compile(plan->value, {known.fast != 0, known.flush_denormals != 0, known.thread_count},
+                     messages->value);
+    if (made) *executables = new loom_executables{std::move(*made)};
+    return status(*executables != nullptr);
+  });
+}
+void loom_executables_destroy(loom_executables* executables) { delete executables; }
+
+loom_parameters* loom_parameters_create(void) {
+  return created<loom_parameters>([] { return new loom_parameters; });
+}
+void loom_parameters_destroy(loom_parameters* parameters) { delete parameters; }
+loom_status loom_parameters_open(loom_parameters* parameters, const char* path, const char* root,
+                                 loom_messages* messages) {
+  return guarded([&] {
+    return status(parameters->value.open(path, root != nullptr ? root : "", messages->value));
+  });
+}
+
+loom_device* loom_device_create_cpu(unsigned thread_count) {
+  return created<loom_device>([&] { return new loom_device{api::Device::cpu(thread_count)}; });
+}
+void loom_device_destroy(loom_device* device) { delete device; }
+
+loom_status loom_materialize(const loom_device* device, const loom_plan* plan, size_t program,
+                             const loom_executables* executables, const loom_parameters* parameters,
+                             loom_messages* messages, loom_program** out) {
+  *out = nullptr;
+  return guarded([&] {
+    if (program >= plan->value.program_count()) return LOOM_MISUSE;
+    auto made = api::materialize(device->value, plan->value, program, executables->value,
+                                 parameters != nullptr ? parameters->value : api::Parameters(),
+                                 messages->value);
+    if (!made) return LOOM_FAILED;
+    std::vector<api::Binding> bindings = made->bindings();
+    *out = new loom_program{std::move(*made), std::move(bindings)};
+    return LOOM_OK;
+  });
+}
+void loom_program_destroy(loom_program* program) { delete program; }
+size_t loom_program_binding_count(const loom_program* program) { return program->bindings.size(); }
+loom_status loom_program_binding(const loom_program* program, size_t index, loom_binding* binding) {
+  if (index >= program->bindings.size()) return LOOM_MISUSE;
+  const api::Binding& from = program->bindings[index];
+  give({0, from.ordinal, bytes(from.name), from.bytes, from.alignment}, binding);
+  return LOOM_OK;
+}
+
+loom_invocation* loom_invocation_create(const loom_program* program) {
+  return created<loom_invocation>(
+      [&] { return new loom_invocation{api::Invocation(program->value)}; });
+}
+void loom_invocation_destroy(loom_invocation* invocation) { delete invocation; }
+loom_status loom_bind(loom_invocation* invocation, uint32_t ordinal, void* storage, size_t size,
+                      loom_messages* messages) {
+  return guarded([&] {
+    return status(
+        invocation->value.bind(ordinal, {static_cast<std::byte*>(storage), size}, messages->value));
+  });
+}
+loom_status loom_bind_name(loom_invocation* invocation, const char* name, void* storage,
+                           size_t size, loom_messages* messages) {
+  return guarded([&] {
+    return status(
+        invocation->value.bind(name, {static_cast<std::byte*>(storage), size}, messages->value));
+  });
+}
+loom_status loom_issue(loom_invocation* invocation, loom_messages* messages) {
+  return guarded([&] { return status(invocation->value.issue(messages->value)); });
+}

@@ -1,0 +1,267 @@
+// Runs a command program: links, prepares, compiles, materializes, binds and issues it.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "common/cli.h"
+#include "common/link_flags.h"
+#include "common/operands.h"
+#include "loom/api/host_code.h"
+#include "loom/command/prepare.h"
+#include "loom/command/schedule.h"
+#include "loom/runtime/cpu/cpu_device.h"
+#include "loom/runtime/parameters/parameter_file.h"
+
+namespace {
+
+using namespace loom;
+
+constexpr ToolInfo kInfo{
+    "loom-run", "Runs a command program from source to numbers.",
+    "  loom-run model.loom --library=layer.loom --library=kernels.loom --root=@two_layer \\\n"
+    "    --specialize=@two_layer:element_count=8 --parameters=weights.gguf \\\n"
+    "    --input=%input=x.npy --fill=%hidden=8xf32:0 --print=%output=8xf32\n"
+    "  loom-run chain.loom --fill=%x=1024xf32:1.5 --output=%y=1024xf32:y.npy --repeat=1000 "
+    "--time\n"};
+
+struct Flags {
+  LinkFlags link;
+  OperandFlags operands;
+  std::string device = "cpu";
+  std::vector<std::string> parameters;
+  std::vector<std::string> executables;
+  uint64_t repeat = 1;
+  bool time = false;
+  std::string profile;
+  std::string print_schedule;
+  std::string denormals = "keep";
+};
+
+void declare(CLI::App& app, Flags& flags) {
+  flags.link.declare(app);
+  app.add_option("--device", flags.device, "where the program runs: cpu, interp, cuda, vulkan")
+      ->capture_default_str();
+  app.add_option("--parameters", flags.parameters,
+                 ".gguf or .safetensors file that supplies parameters: [%root=]FILE")
+      ->expected(1)
+      ->take_all();
+  flags.operands.declare(app);
+  app.add_option("--executable", flags.executables,
+                 "satisfy an entry with an executable made elsewhere: @e=FILE[:entry]")
+      ->expected(1)
+      ->take_all();
+  app.add_option("--repeat", flags.repeat, "issue so many times")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_flag("--time", flags.time, "print how long each step took");
+  app.add_option("--profile", flags.profile, "write a trace of the last issue in Chrome's format");
+  app.add_option("--print-schedule", flags.print_schedule, "print the schedule tree: text or dot")
+      ->check(CLI::IsMember({"text", "dot"}));
+  app.add_option("--denormals", flags.denormals, "keep denormals, or permit flushing them")
+      ->check(CLI::IsMember({"keep", "flush"}))
+      ->capture_default_str();
+}
+
+// Times the steps for --time, and shows each on a terminal when it takes long.
+class Steps {
+ public:
+  template <class Step>
+  auto run(std::string name, Step&& step) {
+    return run(std::move(name), 0, [&](Progress&) { return step(); });
+  }
+  template <class Step>
+  auto run(std::string name, uint64_t total, Step&& step) {
+    Progress progress(name, total);
+    const auto start = std::chrono::steady_clock::now();
+    auto result = step(progress);
+    const std::chrono::duration<double, std::milli> spent =
+        std::chrono::steady_clock::now() - start;
+    text_ += fmt::format("{:<22} {:>10.3f} ms\n", name, spent.count());
+    return result;
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+// The one program to run: the root that was named, or the only one that could be meant.
+std::optional<std::string> choose_root(Tool& tool, const Flags& flags, const Module& linked) {
+  const std::vector<std::string> named = flags.link.root_names();
+  if (named.size() == 1) return named[0];
+  const std::vector<std::string> found = default_command_roots(linked);
+  if (found.size() == 1) return found[0];
+  std::string list;
+  for (const std::string& name : found)
+    list += fmt::format("{}@{}", list.empty() ? "" : ", ", name);
+  tool.usage_error(found.empty() ? "the inputs hold no public command program"
+                                 : "name the program to run with --root; there are " + list);
+  return std::nullopt;
+}
+
+bool open_parameters(Tool& tool, const Flags& flags, const PreparedProgram& program,
+                     ParameterSet& set) {
+  bool good = true;
+  for (const std::string& flag : flags.parameters) {
+    std::string root;
+    std::string path = flag;
+    if (const size_t equals = flag.find('='); flag.starts_with('%') && equals != flag.npos) {
+      root = flag.substr(1, equals - 1);
+      path = flag.substr(equals + 1);
+      const bool known = std::ranges::any_of(program.parameters, [&](const ParameterRow& row) {
+        return program.roots[row.binding] == root;
+      });
+      if (!known) {
+        tool.diagnostics().emit(Diag::RunParameterRoot, {},
+                                {{"root", root}, {"program", program.symbol}});
+        good = false;
+        continue;
+      }
+    }
+    tool.note_input(path);
+    good &= set.open(path, root, tool.diagnostics());
+  }
+  return good;
+}
+
+std::string issue_times(std::vector<double>& microseconds) {
+  std::ranges::sort(microseconds);
+  return fmt::format("issued {} times: median {:.3f} us, least {:.3f} us, most {:.3f} us\n",
+                     microseconds.size(), microseconds[microseconds.size() / 2],
+                     microseconds.front(), microseconds.back());
+}
+
+// Issues as often as asked for; the times are empty unless they were asked for, and so is the trace
+// of the last issue.
+bool issue_all(Tool& tool, const Flags& flags, Invocation& invocation,
+               std::vector<double>& microseconds, Trace& trace) {
+  if (flags.time)
+    microseconds.reserve(static_cast<size_t>(std::min<uint64_t>(flags.repeat, 1 << 20)));
+  Progress progress("issuing", flags.repeat);
+  for (uint64_t i = 0; i < flags.repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    const bool traced = !flags.profile.empty() && i + 1 == flags.repeat;
+    if (!(traced ? invocation.issue_traced(trace, tool.diagnostics())
+                 : invocation.issue(tool.diagnostics()))) {
+      return false;
+    }
+    const std::chrono::duration<double, std::micro> spent =
+        std::chrono::steady_clock::now() - start;
+    if (flags.time) microseconds.push_back(spent.count());
+    progress.step();
+  }
+  return true;
+}
+
+// What this build cannot do ends here, before any work.
+std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
+  const std::string family = flags.device.substr(0, flags.device.find(':'));
+  const bool known = family == "interp" || family == "cuda" || family == "vulkan";
+  if (flags.device != "cpu" && !known) {
+    return tool.usage_error(fmt::format("unknown device '{}'", flags.device));
+  }
+  if (known) {
+    tool.diagnostics().emit(Diag::RunDevice, {}, {{"device", flags.device}});
+    return ExitCode::Environment;
+  }
+  if (flags.link.roots.size() > 1) return tool.usage_error("--root names one program");
+  if (!flags.executables.empty()) {
+    tool.diagnostics().emit(Diag::LoweringNotSupported, {},
+                            {{"op", "--executable"}, {"where", "by loom-run"}});
+    return ExitCode::Failure;
+  }
+  return std::nullopt;
+}
+
+ExitCode run(Tool& tool, const Flags& flags) {
+  if (const auto refused = refuse(tool, flags)) return *refused;
+  auto operands = Operands::parse(flags.operands);
+  if (!operands) return tool.usage_error(operands.error());
+  Diagnostics& diagnostics = tool.diagnostics();
+  Steps steps;
+
+  // Every input is verified.
+  auto loaded = steps.run("reading modules", [&] { return load_inputs(tool, flags.link); });
+  auto options = link_options(tool, flags.link);
+  if (!loaded || !options) return tool.result();
+
+  // The module holds the closure of the root and nothing else.
+  options->keep_kernel_declarations = true;
+  auto linked = steps.run(
+      "linking", [&] { return link(loaded->inputs, loaded->libraries, *options, diagnostics); });
+  if (!linked) return tool.result();
+  const auto root = choose_root(tool, flags, *linked);
+  if (!root) return ExitCode::Usage;
+
+  // The plan is plain data; each kernel it needs is one request.
+  std::vector<KernelRequest> requests;
+  const auto plan = steps.run("preparing", [&] {
+    return prepare(
+        *linked, {.roots = {*root}, .hooks = {}},
+        [&](KernelRequest&& request) {
+          requests.push_back(std::move(request));
+          return true;
+        },
+        diagnostics);
+  });
+  if (!plan) return tool.result();
+  const PreparedProgram& program = plan->programs[0];
+  if (!flags.print_schedule.empty()) {
+    tool.print(flags.print_schedule == "dot" ? schedule_dot(*plan, program)
+                                             : schedule_text(*plan, program));
+  }
+
+  // Flags and files fit the program; all that is wrong with them is told before compiling.
+  operands->check(program, diagnostics);
+  operands->load(tool);
+  ParameterSet parameters;
+  open_parameters(tool, flags, program, parameters);
+  if (diagnostics.has_errors()) return tool.result();
+
+  // Every entry is a function in this process.
+  HostCodeOptions code_options;
+  code_options.jit.denormals =
+      flags.denormals == "flush" ? DenormalMode::Flush : DenormalMode::Keep;
+  const auto code = steps.run("compiling kernels", requests.size(), [&](Progress& progress) {
+    code_options.compiled = [&] { progress.step(); };
+    return HostCode::compile(*plan, requests, &*linked, code_options, diagnostics);
+  });
+  if (!code) return tool.result();
+
+  // Parameters are in place and every binding has storage that is large enough.
+  const auto device = make_cpu_device();
+  const HostCode::Attachment attached = code->attach(program);
+  const auto materialized = steps.run("materializing", [&] {
+    return device->materialize({&*plan, 0, &parameters, attached.entries, attached.needs},
+                               diagnostics);
+  });
+  if (!materialized) return tool.result();
+  operands->allocate(*device, diagnostics);
+  if (diagnostics.has_errors()) return tool.result();
+  const auto invocation = materialized->make_invocation();
+  operands->bind(*invocation, diagnostics);
+  if (diagnostics.has_errors()) return tool.result();
+
+  std::vector<double> microseconds;
+  Trace trace;
+  if (!issue_all(tool, flags, *invocation, microseconds, trace)) return tool.result();
+  tool.print(operands->print());
+  operands->write(tool);
+  if (!flags.profile.empty()) {
+    tool.write_output(flags.profile, chrome_trace(*plan, program, trace.events()));
+  }
+  if (flags.time) tool.print(steps.text() + issue_times(microseconds));
+  return tool.result();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Flags flags;
+  return run_main(
+      argc, argv, kInfo, [&](CLI::App& app) { declare(app, flags); },
+      [&](Tool& tool) { return run(tool, flags); });
+}
