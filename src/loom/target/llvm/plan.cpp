@@ -217,7 +217,7 @@ bool Planner::grow(Body& body, OpId op, uint64_t ops, unsigned depth, uint64_t b
   body.depth = std::max(body.depth, depth);
   body.private_bytes += bytes;
   if (body.ops > kMaxInlinedOps) return reject(op, "where inlining exceeds 2000000 operations");
-  if (body.depth > kMaxNesting) return reject(op, "nested more than 512 levels deep");
+  if (body.depth > kMaxNesting) return reject(op, "nested more than 256 levels deep");
   if (body.private_bytes > kMaxPrivateBytes) return reject(op, "with more than 1 MiB in all");
   return true;
 }
@@ -280,6 +280,7 @@ bool Planner::step(std::vector<Scan>& stack) {
     Body& body = bodies_[scan.root.index()];
     body.scanned = true;
     body.on_path = false;
+    plan_.largest_body = std::max(plan_.largest_body, body.ops);
     stack.pop_back();
     return true;
   }

@@ -20,7 +20,7 @@ namespace loom {
 
 // Nested structured operations, calls that are inlined included. LLVM's own passes recurse over
 // loop nests, so deeper programs are refused.
-inline constexpr unsigned kMaxNesting = 512;
+inline constexpr unsigned kMaxNesting = 256;
 // Operations of one kernel after inlining.
 inline constexpr uint64_t kMaxInlinedOps = 2'000'000;
 // Private storage of one kernel or function.
@@ -36,6 +36,7 @@ struct LoweringPlan {
   std::vector<KernelPlan> kernels;
   std::vector<OpId> functions;  // called out of line, in order of their first call
   std::unordered_map<uint32_t, uint64_t> alloca_bytes;  // by OpId index of the buffer.alloca
+  uint64_t largest_body = 0;  // operations of the largest function after inlining
 };
 
 // Operations that a target does not lower yet, besides those that no LLVM target does.

@@ -31,6 +31,9 @@ using enum OpKind;
 
 constexpr const char* kTriple = "x86_64-unknown-linux-gnu";
 constexpr const char* kGenericCpu = "x86-64";
+// Some of LLVM's machine passes take quadratic time over a long block, so code of larger functions
+// is generated without them.
+constexpr uint64_t kMaxOptimizedOps = 20'000;
 
 void initialize_llvm() {
   static std::once_flag once;
@@ -88,8 +91,8 @@ struct X86Codegen::Machine {
   ~Machine() {
     if (target != nullptr) LLVMDisposeTargetMachine(target);
   }
-  bool lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
-             llvm::Module& into);
+  void lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
+             llvm::Module& into) const;
   bool optimize(llvm::Module& module, std::string& error) const;
   bool emit(llvm::Module& module, OutputForm form, std::string& bytes, std::string& error) const;
 };
@@ -122,8 +125,8 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
   return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
 }
 
-bool X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
-                                const std::vector<std::string>& names, llvm::Module& into) {
+void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
+                                const std::vector<std::string>& names, llvm::Module& into) const {
   llvm::IRBuilder<> builder(into.getContext());
   BodyLowering lowering(module, plan, into, builder, converts_half);
   lowering.lower_functions();
@@ -142,7 +145,6 @@ bool X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
   llvm::raw_string_ostream stream(broken);
   LOOM_CHECK(!llvm::verifyModule(into, &stream), broken.c_str());
 #endif
-  return true;
 }
 
 bool X86Codegen::Machine::optimize(llvm::Module& module, std::string& error) const {
@@ -234,6 +236,10 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   into.setTargetTriple(kTriple);
   into.setDataLayout(cpp(machine_->target).createDataLayout());
   machine_->lower(module, *plan, names, into);
+  const bool is_large = plan->largest_body > kMaxOptimizedOps;
+  cpp(machine_->target)
+      .setOptLevel(static_cast<llvm::CodeGenOptLevel>(
+          code_level(is_large ? 0 : machine_->options.opt_level)));
   std::string bytes;
   const bool good = machine_->optimize(into, error) && error.empty() &&
                     machine_->emit(into, form, bytes, error) && error.empty();
