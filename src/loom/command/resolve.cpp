@@ -187,7 +187,13 @@ class Resolver {
     }
     command.argument_count =
         static_cast<uint32_t>(program_.arguments.size()) - command.argument_begin;
-    command.slot = slot_of(entries_.add(module_, symbol, kernel.kernel, *size));
+    // Launches of one kernel tend to come in runs.
+    if (symbol != last_symbol_ || *size != last_size_) {
+      last_symbol_ = symbol;
+      last_size_ = *size;
+      last_slot_ = slot_of(entries_.add(module_, symbol, kernel.kernel, *size));
+    }
+    command.slot = last_slot_;
     const auto number = static_cast<uint32_t>(program_.commands.size());
     program_.commands.push_back(command);
     program_.locations.push_back(module_.location(id));
@@ -300,6 +306,9 @@ class Resolver {
   Diagnostics& diagnostics_;
   StorageResolver storage_;
   std::vector<int32_t> slot_of_entry_;
+  StringId last_symbol_;
+  std::array<uint32_t, 3> last_size_{};
+  uint32_t last_slot_ = 0;
   std::vector<uint32_t> children_;  // by schedule node
   bool ok_ = true;
 };

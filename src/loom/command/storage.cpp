@@ -109,7 +109,8 @@ bool StorageResolver::classify() {
 std::optional<BufferRef> StorageResolver::resolve(ValueId value, OpId use) {
   if (memo_[value.index()]) return memo_[value.index()];
   // Down to the origin, then back up applying each window.
-  std::vector<ValueId> chain;
+  std::vector<ValueId>& chain = chain_;
+  chain.clear();
   std::optional<BufferRef> ref;
   for (ValueId at = value; !ref;) {
     if (memo_[at.index()]) {
@@ -235,21 +236,27 @@ std::optional<std::vector<int64_t>> StorageResolver::exact_extents(TypeId type_i
 }
 
 std::optional<uint64_t> StorageResolver::exact_bytes(TypeId type_id) const {
-  const auto extents = exact_extents(type_id);
-  if (!extents) return std::nullopt;
-  uint64_t bytes = scalar_bytes(module_.types[type_id].element);
-  for (int64_t extent : *extents) {
-    if (__builtin_mul_overflow(bytes, static_cast<uint64_t>(extent), &bytes)) return std::nullopt;
+  const Type& type = module_.types[type_id];
+  if (type.encoding.valid() || type.encoding_value.valid()) return std::nullopt;
+  uint64_t bytes = scalar_bytes(type.element);
+  for (Dim dim : type.dims) {
+    const auto extent = dim.is_dynamic() ? exact_int(module_, dim.value()) : dim.extent();
+    if (!extent || *extent < 0 ||
+        __builtin_mul_overflow(bytes, static_cast<uint64_t>(*extent), &bytes)) {
+      return std::nullopt;
+    }
   }
   return bytes;
 }
 
-std::optional<std::string> StorageResolver::parameter_key(OpId op) {
+// Writes the closed key to `key_text_`.
+bool StorageResolver::append_key(OpId op) {
   const std::string_view pattern = module_.strings.text(module_.attr(op, kPattern).string());
   const auto dynamics = operand_group(module_, op, kKeyGroup);
   std::span<const int64_t> statics;
   if (module_.has_attr(op, kStaticKey)) statics = module_.attr(op, kStaticKey).ints;
-  std::string key;
+  std::string& key = key_text_;
+  key.clear();
   size_t next_static = 0;
   size_t next_dynamic = 0;
   for (size_t i = 0; i < pattern.size(); ++i) {
@@ -275,11 +282,11 @@ std::optional<std::string> StorageResolver::parameter_key(OpId op) {
            {"index", fmt::format("{}", number)},
            {"state", exact ? fmt::format("the negative number {}", *exact) : "not exact"},
            {"repair", exact ? "pass a non-negative index" : closing_repair(value)}});
-      return std::nullopt;
+      return false;
     }
-    key += fmt::format("{}", *exact);
+    append_integer(key, *exact);
   }
-  return key;
+  return true;
 }
 
 std::optional<BufferRef> StorageResolver::resolve_parameter(OpId op) {
@@ -296,28 +303,30 @@ std::optional<BufferRef> StorageResolver::resolve_parameter(OpId op) {
                       {{"type", type_text(module_, type_id)}, {"repair", repair}});
     return std::nullopt;
   }
-  const auto key = parameter_key(op);
-  if (!key) return std::nullopt;
+  if (!append_key(op)) return std::nullopt;
   uint32_t ordinal = 0;
   const bool bound = binding_of(operand_group(module_, op, kRootGroup)[0], ordinal);
   LOOM_CHECK(bound, "a parameter root is a launch binding of the program");
   const uint64_t alignment = required_alignment(module_.types[type_id]);
-  const auto [found, fresh] =
-      keys_.try_emplace({ordinal, *key}, static_cast<uint32_t>(program_.parameters.size()));
-  if (fresh) {
-    program_.parameters.push_back({ordinal, *key, *bytes, alignment});
-  } else {
-    ParameterRow& row = program_.parameters[found->second];
-    if (row.length != *bytes) {
-      diagnostics_.emit(Diag::CommandKeyLengths, module_.location(op),
-                        {{"key", *key},
-                         {"length_a", fmt::format("{}", row.length)},
-                         {"length_b", fmt::format("{}", *bytes)}});
-      return std::nullopt;
-    }
-    row.alignment = std::max(row.alignment, alignment);
+  const size_t key_size = key_text_.size();
+  key_text_.append(reinterpret_cast<const char*>(&ordinal), sizeof ordinal);
+  const StringId id = keys_.intern(key_text_);
+  key_text_.resize(key_size);
+  if (id.index() == row_of_key_.size()) {
+    row_of_key_.push_back(static_cast<uint32_t>(program_.parameters.size()));
+    program_.parameters.push_back({ordinal, key_text_, *bytes, alignment});
+    return BufferRef{StorageClass::Fixed, row_of_key_.back(), 0, *bytes};
   }
-  return BufferRef{StorageClass::Fixed, found->second, 0, *bytes};
+  ParameterRow& row = program_.parameters[row_of_key_[id.index()]];
+  if (row.length != *bytes) {
+    diagnostics_.emit(Diag::CommandKeyLengths, module_.location(op),
+                      {{"key", key_text_},
+                       {"length_a", fmt::format("{}", row.length)},
+                       {"length_b", fmt::format("{}", *bytes)}});
+    return std::nullopt;
+  }
+  row.alignment = std::max(row.alignment, alignment);
+  return BufferRef{StorageClass::Fixed, row_of_key_[id.index()], 0, *bytes};
 }
 
 std::string StorageResolver::closing_repair(ValueId value) const {

@@ -1,11 +1,11 @@
 // Traces buffers and views of a simplified program to the storage they name.
 #pragma once
 
-#include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "loom/base/interner.h"
 #include "loom/command/plan.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
@@ -35,7 +35,7 @@ class StorageResolver {
     ValueId source;
   };
   std::optional<BufferRef> resolve_parameter(OpId parameter);
-  std::optional<std::string> parameter_key(OpId parameter);
+  bool append_key(OpId parameter);
   std::optional<BufferRef> apply(OpId op, BufferRef ref, OpId use);
   std::optional<uint64_t> exact_bytes(TypeId type) const;
   std::optional<std::vector<int64_t>> exact_extents(TypeId type) const;
@@ -48,7 +48,11 @@ class StorageResolver {
   PreparedProgram& program_;
   Diagnostics& diagnostics_;
   std::vector<int32_t> binding_row_;  // source ordinal -> row of bindings, -1 for a parameter root
-  std::map<std::pair<uint32_t, std::string>, uint32_t> keys_;
+  // Key text followed by its root's ordinal; equal ids are one row of the parameter table.
+  StringInterner keys_;
+  std::vector<uint32_t> row_of_key_;
+  std::string key_text_;
+  std::vector<ValueId> chain_;
   std::vector<std::optional<BufferRef>> memo_;  // by ValueId index
 };
 
