@@ -119,10 +119,7 @@ constexpr Diag kOnlyFromBytecode[] = {
 };
 // Rows of these domains that other phases report and test.
 constexpr Diag kReportedElsewhere[] = {
-    Diag::TypePoison,
     Diag::TypeContract,
-    Diag::TypeResultContract,
-    Diag::StructureUnsortedKeys,
     Diag::SymbolUnresolvedProgram,
     Diag::SymbolUnresolvedDeclaration,
 };

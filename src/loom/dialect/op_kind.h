@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <iterator>
 
 #include "loom/ir/module.h"
 
@@ -12,10 +13,11 @@ enum class OpKind : uint16_t {
 #include "loom/dialect/ops.def"
 };
 
-inline constexpr size_t kOpKindCount = 0
-#define LOOM_OP(name, ...) +1
+inline constexpr OpKind kAllOpKinds[] = {
+#define LOOM_OP(name, ...) OpKind::name,
 #include "loom/dialect/ops.def"
-    ;
+};
+inline constexpr size_t kOpKindCount = std::size(kAllOpKinds);
 
 // Enums and flag sets that attributes name.
 enum class EnumId : uint8_t {
