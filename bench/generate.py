@@ -304,6 +304,11 @@ kernel.def export("{size}") @{size}() {{
 {"".join(body)}  view.store {previous}, %target[%element] : f32, view<{ELEMENTS}xf32>
   kernel.return
 }}
+
+command.program.def public @run() launch(%left: buffer, %right: buffer, %output: buffer) {{
+  kernel.launch @{size}(%left, %right, %output) : (buffer, buffer, buffer)
+  command.return
+}}
 """)
 
 
