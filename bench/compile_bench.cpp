@@ -17,9 +17,8 @@
 
 #include "common.h"
 #include "loom/bytecode/bytecode.h"
-#include "loom/command/prepare.h"
-#include "loom/link/link.h"
 #include "loom/target/x86/jit.h"
+#include "prepared.h"
 #include "timing.h"
 
 namespace loom::bench {
@@ -83,35 +82,9 @@ double link_ms(const std::string& inputs, Budget budget) {
   return 1e-6 * median_ns(budget, [&] { run(nullptr); });
 }
 
-// A generated model, linked: the input of preparation.
-class Model {
- public:
-  Model(const std::string& path, const std::string& root) : root_(root) {
-    inputs_.push_back({load(files_, read_input(path), path), path});
-  }
-  Module linked() const {
-    LinkOptions options;
-    options.roots = {root_};
-    Diagnostics diagnostics;
-    return value_or_fail(link(inputs_, LibraryIndex(), options, diagnostics), diagnostics, "link");
-  }
-  PreparedPlan prepare(Module& module, const RequestRecipient& recipient) const {
-    PrepareOptions options;
-    options.roots = {root_};
-    Diagnostics diagnostics;
-    return value_or_fail(loom::prepare(module, options, recipient, diagnostics), diagnostics,
-                         "prepare");
-  }
-
- private:
-  std::string root_;
-  SourceFiles files_;
-  std::vector<LinkInput> inputs_;
-};
-
 // Milliseconds from a linked module to its plan, with or without kernel requests.
 double prepare_ms(const std::string& inputs, size_t launches, bool publish, Budget budget) {
-  const Model model(fmt::format("{}/model-{}.loom", inputs, launches), "model");
+  const ProgramText model(fmt::format("{}/model-{}.loom", inputs, launches), "model");
   size_t requests = 0;
   const auto count = [&](KernelRequest&&) { return ++requests > 0; };
   const RequestRecipient recipient = publish ? RequestRecipient(count) : RequestRecipient();
@@ -134,7 +107,7 @@ double prepare_ms(const std::string& inputs, size_t launches, bool publish, Budg
 class KernelCompile {
  public:
   explicit KernelCompile(const std::string& path) {
-    const Model model(path, "run");
+    const ProgramText model(path, "run");
     Module linked = model.linked();
     model.prepare(linked, [&](KernelRequest&& request) {
       request_ = std::move(request);
