@@ -45,8 +45,9 @@ class RandomProgram {
     return function_;
   }
 
-  static constexpr ScalarKind kKinds[] = {ScalarKind::Index, ScalarKind::I1, ScalarKind::I8,
-                                          ScalarKind::I32, ScalarKind::F32};
+  static constexpr ScalarKind kKinds[] = {ScalarKind::Index, ScalarKind::Offset, ScalarKind::I1,
+                                          ScalarKind::I8,    ScalarKind::I64,    ScalarKind::I32,
+                                          ScalarKind::F32};
   static constexpr size_t kArguments = 2 * std::size(kKinds);
 
  private:
@@ -72,6 +73,7 @@ class RandomProgram {
     const int64_t n = numbers[roll(std::size(numbers))];
     const double reals[] = {0.0, 1.0, -1.0, 0.5, 3.25, -2.0};
     ScalarValue value = from_bits(kind, static_cast<uint64_t>(n));
+    if (kind == ScalarKind::Offset && n < 0) return false;
     if (is_float(kind)) value = from_double(kind, reals[roll(std::size(reals))]);
     const AttrId literal = module_.attrs.intern(to_literal(value));
     const TypeId result = type(kind);
@@ -130,7 +132,7 @@ class RandomProgram {
     const unsigned old_bits = scalar_bits(from), new_bits = scalar_bits(to);
     switch (info.kind) {
       case OpKind::IndexCast:
-        return is_address(from) != is_address(to) ? std::optional(type(to)) : std::nullopt;
+        return is_address(from) || is_address(to) ? std::optional(type(to)) : std::nullopt;
       case OpKind::ScalarExtSI:
       case OpKind::ScalarExtUI:
       case OpKind::ScalarExtF:
@@ -185,9 +187,11 @@ inline std::vector<std::optional<ScalarValue>> evaluate_program(
     }
     if (operands.size() != module.operands(op).size()) continue;
     ScalarValue value;
-    if (evaluate(kind, eval_attrs(module, op), operands, element, value) == EvalStatus::Ok) {
-      values[result.index()] = value;
-    }
+    if (evaluate(kind, eval_attrs(module, op), operands, element, value) != EvalStatus::Ok)
+      continue;
+    // A bitcast can make an offset that no offset is: they are not negative.
+    if (element == ScalarKind::Offset && as_signed(value) < 0) continue;
+    values[result.index()] = value;
   }
   return results;
 }

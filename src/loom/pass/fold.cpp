@@ -38,9 +38,10 @@ const KindTables& tables() {
   return instance;
 }
 
-// A NaN that a literal cannot spell stays an operation.
+// A NaN or an offset that no literal spells (both come from bitcasts) stays an operation.
 bool has_literal(const ScalarValue& value) {
-  if (!is_float(value.kind) || !is_nan(value)) return true;
+  const bool always = is_float(value.kind) ? !is_nan(value) : value.kind != ScalarKind::Offset;
+  if (always) return true;
   return from_literal(to_literal(value), value.kind) == value;
 }
 
