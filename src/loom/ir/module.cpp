@@ -9,13 +9,15 @@ namespace {
 template <class T>
 uint32_t append_span(std::vector<T>& pool, std::span<const T> items) {
   const auto begin = static_cast<uint32_t>(pool.size());
-  const T* data = items.data();
-  const bool inside = !pool.empty() && data >= pool.data() && data < pool.data() + pool.size();
-  const size_t offset = inside ? static_cast<size_t>(data - pool.data()) : 0;
-  pool.resize(pool.size() + items.size());
-  for (size_t i = 0; i < items.size(); ++i) {
-    pool[begin + i] = inside ? pool[offset + i] : data[i];
+  if (items.empty()) return begin;
+  const bool inside = items.data() >= pool.data() && items.data() < pool.data() + pool.size();
+  if (!inside) {
+    pool.insert(pool.end(), items.begin(), items.end());
+    return begin;
   }
+  const auto offset = static_cast<size_t>(items.data() - pool.data());
+  pool.resize(pool.size() + items.size());
+  for (size_t i = 0; i < items.size(); ++i) pool[begin + i] = pool[offset + i];
   return begin;
 }
 
@@ -60,6 +62,14 @@ std::string_view Module::name_of(ValueId id) const {
 OpId Module::defining_op(ValueId id) const {
   const Value& v = value(id);
   return v.kind == ValueKind::Result ? OpId(v.owner) : OpId();
+}
+
+void Module::reserve(size_t ops) {
+  ops_.reserve(ops_.size() + ops);
+  locations_.reserve(locations_.size() + ops);
+  values_.reserve(values_.size() + ops);
+  operand_pool_.reserve(operand_pool_.size() + 2 * ops);
+  attr_pool_.reserve(attr_pool_.size() + ops);
 }
 
 OpId Module::create(const NewOp& request) {

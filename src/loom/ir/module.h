@@ -169,6 +169,8 @@ class Module {
     unsigned regions = 0;
     Location location;
   };
+  // Makes room for so many further operations of the usual size.
+  void reserve(size_t ops);
   // Creates a detached operation; append or insert it next. Spans may point into this module.
   OpId create(const NewOp& op);
   void append(RegionId region, OpId op);

@@ -41,8 +41,21 @@ constexpr uint32_t kFree = TypeId::kNone;
 std::string_view scalar_name(ScalarKind kind) { return kScalars[static_cast<size_t>(kind)].text; }
 
 std::optional<ScalarKind> scalar_from_name(std::string_view text) {
-  for (size_t i = 0; i < kScalars.size(); ++i) {
-    if (kScalars[i].text == text) return static_cast<ScalarKind>(i);
+  // Every name fits a word, so that a lookup is a few integer comparisons.
+  constexpr auto pack = [](std::string_view name) {
+    uint64_t word = 0;
+    for (char c : name) word = word << 8 | static_cast<unsigned char>(c);
+    return word;
+  };
+  static constexpr auto kNames = [pack] {
+    std::array<uint64_t, kScalarCount> names{};
+    for (size_t i = 0; i < kScalarCount; ++i) names[i] = pack(kScalars[i].text);
+    return names;
+  }();
+  if (text.size() > 8) return std::nullopt;
+  const uint64_t word = pack(text);
+  for (size_t i = 0; i < kScalarCount; ++i) {
+    if (kNames[i] == word) return static_cast<ScalarKind>(i);
   }
   return std::nullopt;
 }

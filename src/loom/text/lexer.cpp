@@ -157,16 +157,20 @@ Location Lexer::location(const char* begin, size_t size) const {
           static_cast<uint32_t>(size)};
 }
 
-Token Lexer::error(Diag id, const char* begin, size_t size, std::vector<DiagParam> params) {
+void Lexer::error(Token& token, Diag id, const char* begin, size_t size,
+                  std::vector<DiagParam> params) {
   diagnostics_.emit(id, location(begin, size), std::move(params));
   at_ = begin + size;
-  return make(TokenKind::Error, begin);
+  finish(token, TokenKind::Error, begin);
 }
 
-inline Token Lexer::make(TokenKind kind, const char* begin) const {
-  return {begin, static_cast<uint32_t>(at_ - begin),
-          line_, static_cast<uint32_t>(begin - line_begin_) + 1,
-          kind,  first_on_line_};
+inline void Lexer::finish(Token& token, TokenKind kind, const char* begin) const {
+  token.begin = begin;
+  token.size = static_cast<uint32_t>(at_ - begin);
+  token.line = line_;
+  token.column = static_cast<uint32_t>(begin - line_begin_) + 1;
+  token.kind = kind;
+  token.first_on_line = first_on_line_;
 }
 
 void Lexer::take_comment(const char* after) {
@@ -214,7 +218,11 @@ std::string_view Lexer::take_digits() {
   return {begin, static_cast<size_t>(at_ - begin)};
 }
 
-Token Lexer::place() const { return make(TokenKind::End, at_); }
+Token Lexer::place() const {
+  Token token;
+  finish(token, TokenKind::End, at_);
+  return token;
+}
 
 bool Lexer::starts_results(const Token& token) {
   const char* at = token.end();
@@ -232,35 +240,36 @@ bool Lexer::starts_results(const Token& token) {
   }
 }
 
-Token Lexer::lex_word(const char* begin) {
+void Lexer::lex_word(Token& token, const char* begin) {
   at_ = skip_name(begin, false);
-  if (*at_ != '.' || !is(at_[1], kName)) return make(TokenKind::Word, begin);
+  if (*at_ != '.' || !is(at_[1], kName)) return finish(token, TokenKind::Word, begin);
   at_ = skip_name(at_, true);
-  return make(TokenKind::OpName, begin);
+  return finish(token, TokenKind::OpName, begin);
 }
 
-Token Lexer::lex_sigil(TokenKind kind, const char* begin) {
+void Lexer::lex_sigil(Token& token, TokenKind kind, const char* begin) {
   if (!is(begin[1], kName) || (kind == TokenKind::Hash && is(begin[1], kDigit))) {
-    return error(Diag::ParseSigilWithoutName, begin, 1, {{"sigil", std::string(1, *begin)}});
+    return error(token, Diag::ParseSigilWithoutName, begin, 1, {{"sigil", std::string(1, *begin)}});
   }
   at_ = skip_name(begin + 1, kind == TokenKind::Symbol || kind == TokenKind::Hash);
-  return make(kind, begin);
+  return finish(token, kind, begin);
 }
 
-Token Lexer::lex_string(const char* begin) {
+void Lexer::lex_string(Token& token, const char* begin) {
   const char* at = begin + 1;
   while (*at != '"') {
     if (*at == '\n' || at == end_) {
-      return error(Diag::ParseUnterminatedString, begin, static_cast<size_t>(at - begin), {});
+      return error(token, Diag::ParseUnterminatedString, begin, static_cast<size_t>(at - begin),
+                   {});
     }
     if (*at == '\\' && at[1] != '\n' && at + 1 != end_) ++at;
     ++at;
   }
   at_ = at + 1;
-  return make(TokenKind::String, begin);
+  return finish(token, TokenKind::String, begin);
 }
 
-Token Lexer::lex_number(const char* begin) {
+void Lexer::lex_number(Token& token, const char* begin) {
   const char* at = begin + (*begin == '-' ? 1 : 0);
   bool fraction = false;
   if (*at == '0' && (at[1] == 'x' || at[1] == 'X')) {
@@ -282,38 +291,38 @@ Token Lexer::lex_number(const char* begin) {
   // Letters that follow belong to the literal, so that a malformed one is reported as a whole.
   while (is(*at, kName)) ++at;
   at_ = at;
-  return make(fraction ? TokenKind::Float : TokenKind::Integer, begin);
+  return finish(token, fraction ? TokenKind::Float : TokenKind::Integer, begin);
 }
 
-Token Lexer::unexpected(const char* begin) {
+void Lexer::unexpected(Token& token, const char* begin) {
   const auto* bytes = reinterpret_cast<const unsigned char*>(begin);
   if (*bytes < 0x20 || *bytes == 0x7f) {
-    return error(Diag::ParseUnexpectedCharacter, begin, 1,
+    return error(token, Diag::ParseUnexpectedCharacter, begin, 1,
                  {{"character", fmt::format("0x{:02x}", *bytes)}});
   }
   const size_t length = sequence_length(bytes, static_cast<size_t>(end_ - begin));
-  return error(Diag::ParseUnexpectedCharacter, begin, length,
+  return error(token, Diag::ParseUnexpectedCharacter, begin, length,
                {{"character", fmt::format("'{}'", std::string_view(begin, length))}});
 }
 
-Token Lexer::next() {
+void Lexer::next(Token& token) {
   last_end_ = at_;
   first_on_line_ = at_ == line_begin_;
   skip_blanks();
   const char* begin = at_;
   const auto single = [&](TokenKind kind) {
     ++at_;
-    return make(kind, begin);
+    finish(token, kind, begin);
   };
   switch (*begin) {
     case '%':
-      return lex_sigil(TokenKind::Value, begin);
+      return lex_sigil(token, TokenKind::Value, begin);
     case '@':
-      return lex_sigil(TokenKind::Symbol, begin);
+      return lex_sigil(token, TokenKind::Symbol, begin);
     case '#':
-      return lex_sigil(TokenKind::Hash, begin);
+      return lex_sigil(token, TokenKind::Hash, begin);
     case '^':
-      return lex_sigil(TokenKind::Block, begin);
+      return lex_sigil(token, TokenKind::Block, begin);
     case '(':
       return single(TokenKind::LeftParen);
     case ')':
@@ -339,26 +348,26 @@ Token Lexer::next() {
     case '|':
       return single(TokenKind::Pipe);
     case '"':
-      return lex_string(begin);
+      return lex_string(token, begin);
     case '-':
       if (begin[1] == '>') {
         at_ += 2;
-        return make(TokenKind::Arrow, begin);
+        return finish(token, TokenKind::Arrow, begin);
       }
-      if (is(begin[1], kDigit)) return lex_number(begin);
+      if (is(begin[1], kDigit)) return lex_number(token, begin);
       if (std::string_view(begin + 1, skip_name(begin + 1, false)) == "inf" ||
           std::string_view(begin + 1, skip_name(begin + 1, false)) == "nan") {
         at_ += 4;
-        return make(TokenKind::Float, begin);
+        return finish(token, TokenKind::Float, begin);
       }
-      return unexpected(begin);
+      return unexpected(token, begin);
     case '\0':
-      if (begin == end_) return make(TokenKind::End, begin);
-      return unexpected(begin);
+      if (begin == end_) return finish(token, TokenKind::End, begin);
+      return unexpected(token, begin);
     default:
-      if (is(*begin, kLetter)) return lex_word(begin);
-      if (is(*begin, kDigit)) return lex_number(begin);
-      return unexpected(begin);
+      if (is(*begin, kLetter)) return lex_word(token, begin);
+      if (is(*begin, kDigit)) return lex_number(token, begin);
+      return unexpected(token, begin);
   }
 }
 

@@ -66,7 +66,13 @@ class Lexer {
   // `text` must be valid UTF-8, end with a NUL behind its last byte, and outlive the lexer.
   Lexer(std::string_view text, FileId file, Diagnostics& diagnostics);
 
-  Token next();
+  // Written in place: copying a token that was just written stalls on its narrow stores.
+  void next(Token& token);
+  Token next() {
+    Token token;
+    next(token);
+    return token;
+  }
   // Comments and blank lines in front of the tokens read so far, until the reader clears them.
   std::vector<Trivia> trivia;
 
@@ -85,13 +91,13 @@ class Lexer {
  private:
   void skip_blanks();
   void take_comment(const char* after);
-  Token make(TokenKind kind, const char* begin) const;
-  Token lex_number(const char* begin);
-  Token lex_string(const char* begin);
-  Token lex_sigil(TokenKind kind, const char* begin);
-  Token lex_word(const char* begin);
-  Token unexpected(const char* begin);
-  Token error(Diag id, const char* begin, size_t size, std::vector<DiagParam> params);
+  void finish(Token& token, TokenKind kind, const char* begin) const;
+  void lex_number(Token& token, const char* begin);
+  void lex_string(Token& token, const char* begin);
+  void lex_sigil(Token& token, TokenKind kind, const char* begin);
+  void lex_word(Token& token, const char* begin);
+  void unexpected(Token& token, const char* begin);
+  void error(Token& token, Diag id, const char* begin, size_t size, std::vector<DiagParam> params);
   Location location(const char* begin, size_t size) const;
 
   const char* at_;

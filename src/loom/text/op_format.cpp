@@ -46,6 +46,9 @@ OpFormat prepare(const OpInfo& info) {
     format.steps.push_back(step);
     add_modifiers(format, step);
   }
+  for (const RegionSpec& spec : info.regions) {
+    format.definition |= !spec.signature && !spec.optional;
+  }
   for (const OperandSpec& spec : info.operands) {
     format.fixed_operands += spec.arity == Arity::Single ? 1 : 0;
   }

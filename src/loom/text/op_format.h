@@ -26,6 +26,8 @@ struct OpFormat {
   std::string modifiers;
   // Named results stand beside the arguments: unbound extents of the signature are symbolic.
   bool function_like = false;
+  // Always has a region with braces.
+  bool definition = false;
   int fixed_operands = 0;  // operands of the groups that are not lists
 };
 

@@ -84,6 +84,8 @@ void Parser::define(StringId name, ValueId value, const Token& token) {
 std::optional<Module> Parser::run() {
   const size_t errors = diagnostics_.error_count();
   region_ = module_.body();
+  constexpr size_t kBytesPerOp = 40;  // of dense code; names and types only make it more
+  module_.reserve(files_.file(file_).text.size() / kBytesPerOp);
   advance();
   parse_regions();
   if (diagnostics_.error_count() != errors) return std::nullopt;
@@ -184,10 +186,13 @@ bool Parser::create_op() {
     const AttrId symbol = attrs_[static_cast<size_t>(info.symbol_slot)];
     if (symbol.valid()) module_.define_symbol(module_.attrs[symbol].string(), current_.op);
   }
-  if (!leading_.empty()) {
+  // The blank line above a definition is printed anyway.
+  const bool implied = leading_.size() == 1 && !leading_[0].valid() && region_ == module_.body() &&
+                       current_.format->definition;
+  if (!leading_.empty() && !implied) {
     module_.op_trivia[current_.op.index()].leading = std::move(leading_);
-    leading_.clear();
   }
+  leading_.clear();
   return true;
 }
 

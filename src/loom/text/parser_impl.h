@@ -162,7 +162,7 @@ class Parser {
   void advance() {
     last_end_ = token_.end();
     last_line_ = token_.line;
-    token_ = lexer_.next();
+    lexer_.next(token_);
   }
   bool at(TokenKind kind) const { return token_.kind == kind; }
   bool at_word(std::string_view word) const {

@@ -15,7 +15,10 @@ constexpr size_t kDeepestIndent = 100;
 
 class Printer {
  public:
-  explicit Printer(const Module& module) : module_(module), namer_(module) {}
+  explicit Printer(const Module& module)
+      : module_(module), namer_(module), has_trivia_(module.op_count()) {
+    for (const auto& [op, trivia] : module.op_trivia) has_trivia_[op] = true;
+  }
 
   void name_values_of(OpId root) { namer_.add(root); }
   void print_module();
@@ -54,6 +57,9 @@ class Printer {
   void glue() { space_ = true; }
   void name(ValueId value) { append_value_name(out_, module_, value, namer_.numbers()); }
   void type(TypeId id) { append_type(out_, module_, id, namer_.numbers()); }
+  void operand_clause(OpId op, const FormatElement& element);
+  void word(OpId op, const FormatElement& element);
+  void key_arg(ValueId value);
   void names(std::span<const ValueId> values);
   void types(std::span<const ValueId> values);
   void attr(OpId op, int slot, bool in_clause);
@@ -66,6 +72,9 @@ class Printer {
   void result_arrow(OpId op);
   void iter_args(OpId op, const FormatElement& element);
 
+  const OpTrivia* trivia_of(OpId op) const {
+    return has_trivia_[op.index()] ? &module_.op_trivia.find(op.index())->second : nullptr;
+  }
   const AttrSpec& spec(OpId op, int slot) const {
     return op_info(module_.op(op).kind).attrs[static_cast<size_t>(slot)];
   }
@@ -84,7 +93,8 @@ class Printer {
   ValueNamer namer_;
   std::string out_;
   std::vector<Frame> stack_;
-  bool space_ = true;  // a space goes before the next element
+  std::vector<bool> has_trivia_;  // by OpId index
+  bool space_ = true;             // a space goes before the next element
 };
 
 // ================================================================================ layout
@@ -97,13 +107,12 @@ bool Printer::spans_lines(OpId op) const {
 }
 
 void Printer::print_module() {
-  const auto& trivia = module_.op_trivia;
   OpId previous;
   for_each_op(module_, module_.body(), [&](OpId op) {
     namer_.add(op);
-    const auto own = trivia.find(op.index());
+    const OpTrivia* trivia = trivia_of(op);
     const bool blank =
-        own != trivia.end() && !own->second.leading.empty() && !own->second.leading.front().valid();
+        trivia != nullptr && !trivia->leading.empty() && !trivia->leading.front().valid();
     // Exactly one blank line around a definition; the author decides between one-line records.
     if (previous.valid() && (blank || spans_lines(previous) || spans_lines(op))) out_ += '\n';
     print_tree(op, blank ? 1 : 0);
@@ -150,20 +159,17 @@ bool Printer::is_implied(OpId id) const {
 }
 
 void Printer::implied_lines(OpId op) {
-  const auto trivia = module_.op_trivia.find(op.index());
-  if (trivia == module_.op_trivia.end()) return;
-  for (StringId item : trivia->second.leading) {
+  const OpTrivia* trivia = trivia_of(op);
+  if (trivia == nullptr) return;
+  for (StringId item : trivia->leading) {
     if (item.valid()) comment_line(item);
   }
-  if (trivia->second.same_line.valid()) comment_line(trivia->second.same_line);
+  if (trivia->same_line.valid()) comment_line(trivia->same_line);
 }
 
 void Printer::begin_op(OpId id, size_t skip_lines) {
-  if (!module_.op_trivia.empty()) {
-    if (const auto trivia = module_.op_trivia.find(id.index()); trivia != module_.op_trivia.end()) {
-      const auto& leading = trivia->second.leading;
-      for (size_t i = skip_lines; i < leading.size(); ++i) comment_line(leading[i]);
-    }
+  if (const OpTrivia* trivia = trivia_of(id)) {
+    for (size_t i = skip_lines; i < trivia->leading.size(); ++i) comment_line(trivia->leading[i]);
   }
   indent();
   const Op& op = module_.op(id);
@@ -176,11 +182,7 @@ void Printer::begin_op(OpId id, size_t skip_lines) {
 }
 
 void Printer::end_op(OpId id) {
-  if (!module_.op_trivia.empty()) {
-    if (const auto trivia = module_.op_trivia.find(id.index()); trivia != module_.op_trivia.end()) {
-      comment_behind(trivia->second.same_line);
-    }
-  }
+  if (const OpTrivia* trivia = trivia_of(id)) comment_behind(trivia->same_line);
   for (unsigned i = module_.op(id).region_count; i-- > 0;) {
     const RegionId last = module_.op_region(id, i);
     if (!module_.region(last).has_body) continue;
@@ -231,10 +233,10 @@ void Printer::print_tree(OpId root, size_t skip_lines) {
     if (next.valid()) {
       size_t skipped = 0;
       if (entered) {  // no blank line directly after `{`
-        const auto trivia = module_.op_trivia.find(next.index());
-        if (trivia != module_.op_trivia.end()) {
-          const auto& leading = trivia->second.leading;
-          while (skipped < leading.size() && !leading[skipped].valid()) ++skipped;
+        const OpTrivia* trivia = trivia_of(next);
+        while (trivia != nullptr && skipped < trivia->leading.size() &&
+               !trivia->leading[skipped].valid()) {
+          ++skipped;
         }
       }
       begin_op(next, skipped);
@@ -329,23 +331,9 @@ void Printer::element(OpId op, const FormatElement& element) {
     case FormatKind::Clause:
       return clause(op, element);
     case FormatKind::OperandClause:
-      if (group(op, element.a).empty()) return;
-      gap();
-      out_ += element.text;
-      out_ += '(';
-      space_ = false;
-      names(group(op, element.a));
-      out_ += ')';
-      return glue();
+      return operand_clause(op, element);
     case FormatKind::Word:
-      if (!has_attr(op, element.a)) return;
-      gap();
-      if (spec(op, element.a).form == AttrForm::Unit) {
-        out_ += element.text;
-      } else {
-        attr(op, element.a, false);
-      }
-      return;
+      return word(op, element);
     case FormatKind::Dict:
       return dict(op);
     case FormatKind::IndexList:
@@ -365,20 +353,42 @@ void Printer::element(OpId op, const FormatElement& element) {
       return name(module_.args(region(op, element.a)).front());
     case FormatKind::IterArgs:
       return iter_args(op, element);
-    case FormatKind::KeyArg: {
-      gap();
-      const ValueId value = module_.args(region(op, element.a)).front();
-      if (module_.value(value).name.valid()) {
-        name(value);
-        out_ += ": ";
-      }
-      return type(module_.type_of(value));
-    }
+    case FormatKind::KeyArg:
+      return key_arg(module_.args(region(op, element.a)).front());
     case FormatKind::Region:
     case FormatKind::OptionalBegin:
     case FormatKind::OptionalEnd:
       return;
   }
+}
+
+void Printer::operand_clause(OpId op, const FormatElement& element) {
+  if (group(op, element.a).empty()) return;
+  gap();
+  out_ += element.text;
+  out_ += '(';
+  space_ = false;
+  names(group(op, element.a));
+  out_ += ')';
+}
+
+void Printer::word(OpId op, const FormatElement& element) {
+  if (!has_attr(op, element.a)) return;
+  gap();
+  if (spec(op, element.a).form == AttrForm::Unit) {
+    out_ += element.text;
+  } else {
+    attr(op, element.a, false);
+  }
+}
+
+void Printer::key_arg(ValueId value) {
+  gap();
+  if (module_.value(value).name.valid()) {
+    name(value);
+    out_ += ": ";
+  }
+  type(module_.type_of(value));
 }
 
 void Printer::names(std::span<const ValueId> values) {
