@@ -24,7 +24,8 @@ if(LOOM_MOLD)
   add_link_options(-fuse-ld=mold)
 endif()
 
-add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow -Wnon-virtual-dtor
+add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow
+                    $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     -Wno-missing-field-initializers)
 if(LOOM_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all

@@ -54,7 +54,9 @@ void declare(CLI::App& app, Flags& flags) {
       ->expected(1)
       ->take_all();
   app.add_option("--repeat", flags.repeat, "issue so many times")
-      ->check(CLI::PositiveNumber)
+      ->check([](const std::string& count) {
+        return count == "0" ? std::string("issue at least once") : std::string();
+      })
       ->capture_default_str();
   app.add_flag("--time", flags.time, "print how long each step took");
   app.add_option("--profile", flags.profile, "write a trace of the last issue in Chrome's format");
@@ -240,7 +242,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   });
   if (!materialized) return tool.result();
   operands->allocate(*device, diagnostics);
-  if (diagnostics.has_errors()) return tool.result();
+  if (diagnostics.has_errors()) return ExitCode::Environment;
   const auto invocation = materialized->make_invocation();
   operands->bind(*invocation, diagnostics);
   if (diagnostics.has_errors()) return tool.result();

@@ -1,0 +1,169 @@
+// The C++ API as an application uses it.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <thread>
+
+#include "loom/api/loom.h"
+#include "weights.h"
+
+namespace loom {
+namespace {
+
+const std::string kFixtures = LOOM_RUN_FIXTURES;
+const std::vector<float> kWeights = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f};
+
+// Everything up to a program that can be invoked.
+struct Ready {
+  explicit Ready(const std::string& specialize = "@twice:n=5")
+      : weights("w.safetensors", {{"w", kWeights}}), messages(context) {
+    api::Modules inputs(context);
+    inputs.add_file(kFixtures + "/scale.loom", messages);
+    auto linked = api::link(inputs, {}, {{"twice"}, {specialize}, {}, {}}, messages);
+    if (linked) plan = api::prepare(std::move(*linked), {}, messages);
+    if (plan) code = api::compile(*plan, {}, messages);
+    if (!code) return;
+    api::Parameters parameters;
+    parameters.open(weights.path(), "params", messages);
+    program = api::materialize(api::Device::cpu(), *plan, 0, *code, parameters, messages);
+  }
+
+  WeightsFile weights;
+  api::Context context;
+  api::Messages messages;
+  std::optional<api::Plan> plan;
+  std::optional<api::Executables> code;
+  std::optional<api::Program> program;
+};
+
+template <class T>
+std::span<std::byte> storage(T& values) {
+  return std::as_writable_bytes(std::span(values));
+}
+
+void expect_twice(std::span<const float> input, std::span<const float> output, size_t active) {
+  for (size_t i = 0; i < 8; ++i) {
+    EXPECT_EQ(output[i], i < active ? input[i] * kWeights[i] * kWeights[i] : -1.0f) << i;
+  }
+}
+
+TEST(Api, TakesSourceToNumbers) {
+  Ready ready;
+  ASSERT_TRUE(ready.program) << ready.messages.text();
+  EXPECT_EQ(ready.plan->program_count(), 1u);
+  EXPECT_EQ(ready.plan->symbol(0), "twice");
+  EXPECT_NE(ready.plan->schedule_text(0).find("wave 1: @scale [5, 1, 1]"), std::string::npos);
+  EXPECT_TRUE(ready.plan->schedule_dot(0).starts_with("digraph"));
+  EXPECT_TRUE(ready.plan->artifact(0).starts_with("LOOMCMD"));
+  ASSERT_EQ(ready.plan->requests().size(), 1u);
+  EXPECT_EQ(ready.plan->requests()[0].symbol, "scale");
+
+  const std::vector<api::Binding> bindings = ready.program->bindings();
+  ASSERT_EQ(bindings.size(), 2u);
+  EXPECT_EQ(bindings[0].name, "input");
+  EXPECT_EQ(bindings[0].ordinal, 1u);
+  EXPECT_EQ(bindings[0].bytes, 32u);
+  EXPECT_EQ(bindings[0].alignment, 4u);
+
+  std::array<float, 8> input = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::array<float, 8> output;
+  output.fill(-1);
+  api::Invocation invocation(*ready.program);
+  ASSERT_TRUE(invocation.bind("input", storage(input), ready.messages));
+  ASSERT_TRUE(invocation.bind(2, storage(output), ready.messages));
+  ASSERT_TRUE(invocation.issue(ready.messages)) << ready.messages.text();
+  expect_twice(input, output, 5);
+}
+
+TEST(Api, ARequestIsAModuleThatStandsAlone) {
+  Ready ready;
+  ASSERT_TRUE(ready.plan);
+  api::Modules alone(ready.context);
+  EXPECT_TRUE(alone.add(std::string(ready.plan->requests()[0].bytecode), "request", ready.messages))
+      << ready.messages.text();
+}
+
+TEST(Api, StorageSmallerThanAViewInsideOfAKernelIsRefused) {
+  Ready ready;
+  ASSERT_TRUE(ready.program);
+  std::array<float, 7> small = {};
+  api::Invocation invocation(*ready.program);
+  EXPECT_FALSE(invocation.bind("input", storage(small), ready.messages));
+  EXPECT_FALSE(invocation.issue(ready.messages));
+  const std::vector<api::Message> all = ready.messages.all();
+  ASSERT_EQ(all.size(), 3u);
+  EXPECT_EQ(all[0].code, "RUN/002");
+  EXPECT_EQ(all[0].text, "binding 'input' has 28 bytes but a view of it needs 32");
+  EXPECT_EQ(all[1].code, "RUN/003");
+  EXPECT_EQ(all[2].code, "RUN/003");
+  ready.messages.clear();
+  EXPECT_FALSE(ready.messages.has_errors());
+}
+
+TEST(Api, HandlesKeepAliveWhatTheyWereMadeFrom) {
+  std::optional<api::Invocation> invocation;
+  {
+    Ready ready("@twice:n=8");
+    ASSERT_TRUE(ready.program);
+    invocation.emplace(*ready.program);
+  }
+  const api::Context context;
+  api::Messages messages(context);
+  std::array<float, 8> input = {8, 7, 6, 5, 4, 3, 2, 1};
+  std::array<float, 8> output = {};
+  ASSERT_TRUE(invocation->bind("input", storage(input), messages));
+  ASSERT_TRUE(invocation->bind("output", storage(output), messages));
+  ASSERT_TRUE(invocation->issue(messages));
+  expect_twice(input, output, 8);
+}
+
+TEST(Api, ThreadsShareAProgram) {
+  Ready ready("@twice:n=8");
+  ASSERT_TRUE(ready.program);
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 4; ++caller) {
+    callers.emplace_back([&, caller] {
+      api::Messages messages(ready.context);
+      api::Invocation invocation(*ready.program);
+      std::array<float, 8> input;
+      input.fill(static_cast<float>(caller));
+      std::array<float, 8> output = {};
+      invocation.bind("input", storage(input), messages);
+      invocation.bind("output", storage(output), messages);
+      for (int i = 0; i < 100; ++i) EXPECT_TRUE(invocation.issue(messages));
+      expect_twice(input, output, 8);
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+}
+
+TEST(Api, AKernelThatCannotBeCompiledIsReportedWhereItWasWritten) {
+  const api::Context context;
+  api::Messages messages(context);
+  api::Modules inputs(context);
+  ASSERT_TRUE(inputs.add_file(kFixtures + "/barrier.loom", messages)) << messages.text();
+  auto linked = api::link(inputs, {}, {}, messages);
+  ASSERT_TRUE(linked) << messages.text();
+  auto plan = api::prepare(std::move(*linked), {}, messages);
+  ASSERT_TRUE(plan) << messages.text();
+  EXPECT_FALSE(api::compile(*plan, {}, messages));
+  const std::vector<api::Message> all = messages.all();
+  ASSERT_EQ(all.size(), 1u) << messages.text();
+  EXPECT_EQ(all[0].code, "LOWERING/001");
+  EXPECT_EQ(all[0].file, kFixtures + "/barrier.loom");
+  EXPECT_EQ(all[0].line, 5u);
+}
+
+TEST(Api, MessagesAreTextAndJson) {
+  const api::Context context;
+  api::Messages messages(context);
+  api::Modules inputs(context);
+  EXPECT_FALSE(inputs.add("config.def @a = 3 : nothing\n", "wrong.loom", messages));
+  EXPECT_FALSE(inputs.add_file(kFixtures + "/absent.loom", messages));
+  EXPECT_NE(messages.text().find("wrong.loom:1:"), std::string::npos);
+  EXPECT_NE(messages.text().find("error[IO/001]"), std::string::npos);
+  EXPECT_NE(messages.json().find(R"("code":"IO/001")"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace loom

@@ -1,0 +1,149 @@
+/* The C API, used from C: c_api_test scale.loom. Exit status 0 when every step did what it says. */
+#include <loom/api/loom_c.h>
+#include <stdio.h>
+#include <string.h>
+
+static loom_messages* messages;
+
+static void require(int condition, const char* what) {
+  if (condition) return;
+  fprintf(stderr, "c_api_test: %s\n%s", what, loom_messages_text(messages));
+  fflush(stderr);
+  /* Nothing is worth going on for. */
+  _Exit(1);
+}
+
+static int equal(loom_bytes bytes, const char* text) {
+  return bytes.size == strlen(text) && memcmp(bytes.data, text, bytes.size) == 0;
+}
+
+/* The parameter comes from a file in memory order: written beside the test's own working folder. */
+static const char* write_weights(void) {
+  static const char header[] =
+      "{\"w\":{\"dtype\":\"F32\",\"shape\":[8],\"data_offsets\":[0,32]}}   ";
+  static const char* path = "c_api_test.safetensors";
+  const float values[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+  const uint64_t size = sizeof(header) - 1;
+  FILE* file = fopen(path, "wb");
+  if (file == NULL) return NULL;
+  fwrite(&size, sizeof(size), 1, file);
+  fwrite(header, 1, size, file);
+  fwrite(values, sizeof(values), 1, file);
+  fclose(file);
+  return path;
+}
+
+static loom_plan* plan_of(loom_context* context, const char* path) {
+  const char* const root = "twice";
+  const char* const value = "@twice:n=4";
+  loom_modules* inputs = loom_modules_create(context);
+  loom_modules* none = loom_modules_create(context);
+  loom_library* library = loom_library_create(none);
+  loom_link_options options;
+  loom_linked* linked = NULL;
+  loom_plan* plan = NULL;
+  memset(&options, 0, sizeof(options));
+  options.struct_size = sizeof(options);
+  options.roots.items = &root;
+  options.roots.count = 1;
+  options.specialize.items = &value;
+  options.specialize.count = 1;
+  require(loom_modules_add_bytes(inputs, "%", 1, "bad", messages) == LOOM_FAILED,
+          "bad text is read");
+  require(strstr(loom_messages_json(messages), "\"file\":\"bad\"") != NULL, "no place in the JSON");
+  loom_messages_clear(messages);
+  require(loom_modules_add_file(inputs, path, messages) == LOOM_OK, "the module is not read");
+  require(loom_link(inputs, library, &options, messages, &linked) == LOOM_OK, "no link");
+  require(loom_prepare(linked, NULL, messages, &plan) == LOOM_OK, "no plan");
+  require(loom_prepare(linked, NULL, messages, &plan) == LOOM_MISUSE, "a module is used up");
+  require(plan == NULL, "misuse gives no plan");
+  loom_linked_destroy(linked);
+  require(loom_link(inputs, NULL, &options, messages, &linked) == LOOM_OK, "no second link");
+  require(loom_prepare(linked, &options.roots, messages, &plan) == LOOM_OK, "no second plan");
+  loom_linked_destroy(linked);
+  loom_library_destroy(library);
+  loom_modules_destroy(none);
+  loom_modules_destroy(inputs);
+  return plan;
+}
+
+static loom_program* program_of(loom_plan* plan) {
+  loom_compile_options options;
+  loom_executables* executables = NULL;
+  loom_program* program = NULL;
+  loom_parameters* parameters = loom_parameters_create();
+  loom_device* device = loom_device_create_cpu(1);
+  memset(&options, 0, sizeof(options));
+  options.struct_size = sizeof(options);
+  options.fast = 1;
+  require(loom_compile(plan, &options, messages, &executables) == LOOM_OK, "no code");
+  require(loom_materialize(device, plan, 0, executables, NULL, messages, &program) == LOOM_FAILED,
+          "a program without its parameters");
+  loom_messages_clear(messages);
+  require(loom_parameters_open(parameters, write_weights(), "params", messages) == LOOM_OK,
+          "no parameters");
+  require(
+      loom_materialize(device, plan, 1, executables, parameters, messages, &program) == LOOM_MISUSE,
+      "a second program");
+  require(loom_materialize(device, plan, 0, executables, parameters, messages, &program) == LOOM_OK,
+          "no program");
+  loom_device_destroy(device);
+  loom_parameters_destroy(parameters);
+  loom_executables_destroy(executables);
+  return program;
+}
+
+int main(int argc, char** argv) {
+  float input[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+  float output[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
+  const float expected[8] = {1, 4, 9, 16, -1, -1, -1, -1};
+  loom_context* context = loom_context_create();
+  loom_plan* plan;
+  loom_program* program;
+  loom_invocation* invocation;
+  loom_bytes text;
+  loom_kernel_request request;
+  loom_binding binding;
+  messages = loom_messages_create(context);
+  require(argc == 2, "usage: c_api_test scale.loom");
+  require(loom_abi_version() >= LOOM_ABI_VERSION, "an older library");
+
+  plan = plan_of(context, argv[1]);
+  require(loom_plan_program_count(plan) == 1, "not one program");
+  require(loom_plan_schedule_text(plan, 0, &text) == LOOM_OK && text.size > 0, "no schedule");
+  require(loom_plan_artifact(plan, 0, &text) == LOOM_OK && memcmp(text.data, "LOOMCMD", 7) == 0,
+          "no artifact");
+  request.struct_size = sizeof(request);
+  require(loom_plan_request_count(plan) == 1 && loom_plan_request(plan, 0, &request) == LOOM_OK &&
+              equal(request.symbol, "scale") && request.bytecode.size > 0,
+          "no request");
+
+  program = program_of(plan);
+  loom_plan_destroy(plan);
+  /* A caller that was compiled against a shorter struct gets what fits. */
+  memset(&binding, 0xff, sizeof(binding));
+  binding.struct_size = offsetof(loom_binding, least_size);
+  require(loom_program_binding_count(program) == 2 &&
+              loom_program_binding(program, 1, &binding) == LOOM_OK && binding.ordinal == 2 &&
+              equal(binding.name, "output") && binding.least_size == UINT64_MAX,
+          "no binding");
+
+  invocation = loom_invocation_create(program);
+  loom_program_destroy(program);
+  require(loom_bind(invocation, 1, input, sizeof(input), messages) == LOOM_OK, "no input");
+  require(loom_issue(invocation, messages) == LOOM_FAILED, "issued without storage");
+  require(strstr(loom_messages_text(messages), "RUN/003") != NULL, "another failure");
+  require(loom_bind_name(invocation, "output", output, 31, messages) == LOOM_FAILED, "too small");
+  loom_messages_clear(messages);
+  require(loom_bind_name(invocation, "output", output, sizeof(output), messages) == LOOM_OK,
+          "no output");
+  require(loom_issue(invocation, messages) == LOOM_OK, "not issued");
+  require(memcmp(output, expected, sizeof(output)) == 0, "wrong numbers");
+  require(!loom_messages_has_errors(messages), "errors after success");
+
+  loom_invocation_destroy(invocation);
+  loom_messages_destroy(messages);
+  loom_context_destroy(context);
+  remove("c_api_test.safetensors");
+  return 0;
+}
