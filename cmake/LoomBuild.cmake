@@ -27,6 +27,11 @@ endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     -Wno-missing-field-initializers)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  # libstdc++ 12 calls its own deprecated get_temporary_buffer from stable_sort, and Clang blames the
+  # caller.
+  add_compile_options(-Wno-deprecated-declarations)
+endif()
 if(LOOM_SANITIZE)
   add_compile_options(-fsanitize=address,undefined -fno-sanitize-recover=all
                       -fno-sanitize=vptr)
