@@ -2,7 +2,7 @@
 # Expands a loop over model blocks: the depth is configuration, the active prefix a specialization.
 . "$(dirname "${BASH_SOURCE[0]}")/../common.sh"
 
-say "Weights of six blocks, by pattern: block k holds k/8, (k+8 elements on) ..."
+say "Weights of six blocks, by pattern: block k holds k/2, k/2 + 1/16, k/2 + 2/16 ..."
 run loom-weights make --output="$work/blocks.gguf" "block.{0..5}.weight=8xf32:iota:0:0.0625"
 
 say "Which keys does the model leave open?"

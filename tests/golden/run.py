@@ -13,7 +13,8 @@ A case (`*.golden`) is prose, then commands with their expected output, then fil
 
 Each command runs in bash with the programs on PATH and the files in the current folder; standard
 output and standard error are compared as one stream, and `exit N` must stand where the status is
-not zero. A case whose prose has a line `needs: shared` reads $SHARED and is skipped without it.
+not zero. A case whose prose has a line `needs: shared` reads $SHARED and is skipped without it;
+$SOURCE is this checkout.
 
     run.py [--update] --bin=build/bin CASE...
 """
@@ -28,6 +29,7 @@ import tempfile
 SKIPPED = 77
 FILE_MARK = "-- "
 TIMEOUT_S = 240
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
 def parse(path):
@@ -73,7 +75,8 @@ def run_case(path, options):
         print(f"{path}: skipped, {options.shared} is not there")
         return SKIPPED
     environment = dict(os.environ, PATH=os.path.abspath(options.bin) + ":" + os.environ["PATH"],
-                       SHARED=shared, LC_ALL="C.UTF-8")
+                       SHARED=shared, SOURCE=SOURCE, LOOM_BIN=os.path.abspath(options.bin),
+                       LC_ALL="C.UTF-8")
     actual = []
     with tempfile.TemporaryDirectory(prefix="golden-") as folder:
         for name, lines in files:
@@ -87,12 +90,23 @@ def run_case(path, options):
     if actual == commands:
         return 0
     if options.update:
-        write(path, prose, actual, files)
-        print(f"{path}: updated")
-        return 0
+        return update(path, prose, actual, files)
     show = lambda pairs: [line for command, lines in pairs for line in ["$ " + command, *lines]]
     print("\n".join(difflib.unified_diff(show(commands), show(actual), f"{path} (expected)",
                                          "actual", lineterm="")))
+    return 1
+
+
+def update(path, prose, commands, files):
+    with open(path, encoding="utf-8", newline="") as source:
+        before = source.read()
+    write(path, prose, commands, files)
+    if parse(path) == (prose, commands, files):
+        print(f"{path}: updated")
+        return 0
+    with open(path, "w", encoding="utf-8", newline="") as target:
+        target.write(before)
+    print(f"{path}: not updated, as output lines look like commands ('$ ...') or files ('-- ... --')")
     return 1
 
 
