@@ -1,6 +1,7 @@
 /* The C API, used from C: c_api_test scale.loom. Exit status 0 when every step did what it says. */
 #include <loom/api/loom_c.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static loom_messages* messages;
