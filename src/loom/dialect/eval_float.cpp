@@ -114,14 +114,16 @@ ScalarValue to_integer(ScalarKind kind, double value, bool is_signed) {
 
 double logistic(double x) { return 1.0 / (1.0 + std::exp(-x)); }
 
+// Written so that no leading digits cancel: 1 + erf(x) = erfc(-x) and (1 + tanh(x)) / 2 =
+// logistic(2x).
 double gelu(const EvalAttrs& attrs, double x) {
   constexpr double kSqrtHalf = 0.70710678118654752440;
   constexpr double kSqrtTwoOverPi = 0.79788456080286535588;
   switch (static_cast<GeluForm>(attrs.choice)) {
     case GeluForm::Erf:
-      return 0.5 * x * (1.0 + std::erf(x * kSqrtHalf));
+      return 0.5 * x * std::erfc(-x * kSqrtHalf);
     case GeluForm::Tanh:
-      return 0.5 * x * (1.0 + std::tanh(kSqrtTwoOverPi * (x + 0.044715 * x * x * x)));
+      return x * logistic(2.0 * kSqrtTwoOverPi * x * (1.0 + 0.044715 * x * x));
     case GeluForm::Logistic:
       return x * logistic(attrs.scale * x);
   }

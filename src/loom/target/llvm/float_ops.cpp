@@ -12,7 +12,7 @@ namespace {
 using enum OpKind;
 using llvm::Intrinsic::ID;
 
-// Formats that are converted bit by bit.
+// The narrow formats.
 struct Layout {
   unsigned exponent_bits;
   unsigned mantissa_bits;
@@ -37,8 +37,10 @@ Layout layout_of(ScalarKind kind) {
       return {5, 2, true};
     case ScalarKind::F16:
       return {5, 10, true};
+    case ScalarKind::BF16:
+      return {8, 7, true};
     default:
-      LOOM_CHECK(false, "not a format that is converted bit by bit");
+      LOOM_CHECK(false, "not a narrow format");
       return {};
   }
 }
@@ -363,6 +365,27 @@ llvm::Value* FloatOps::basic(OpKind op, Values operands) {
   return b.CreateSelect(b.CreateFCmpUNO(x, x), y, or_x);
 }
 
+// Minimum and maximum of a narrow format, as numbers that order like its values.
+llvm::Value* FloatOps::extreme_of_bits(OpKind op, llvm::Value* a, llvm::Value* b, ScalarKind kind) {
+  auto& build = builder_;
+  const Layout f = layout_of(kind);
+  const auto swap_negative = [&](llvm::Value* bits) {
+    llvm::Value* const negative = build.CreateAShr(bits, f.magnitude_bits());
+    return build.CreateXor(bits, build.CreateAnd(negative, f.magnitude_mask()));
+  };
+  const auto is_nan = [&](llvm::Value* bits) {
+    llvm::Value* const magnitude = build.CreateAnd(bits, f.magnitude_mask());
+    const uint32_t largest = f.has_infinity ? f.exponent_mask() : f.overflow();
+    return build.CreateICmpUGT(magnitude, llvm::ConstantInt::get(bits->getType(), largest));
+  };
+  const bool least = op == ScalarMinimumF || op == ScalarMinNumF;
+  llvm::Value* const best = swap_negative(build.CreateBinaryIntrinsic(
+      least ? llvm::Intrinsic::smin : llvm::Intrinsic::smax, swap_negative(a), swap_negative(b)));
+  const bool number_wins = op == ScalarMinNumF || op == ScalarMaxNumF;
+  llvm::Value* const or_b = build.CreateSelect(is_nan(b), number_wins ? a : b, best);
+  return build.CreateSelect(is_nan(a), number_wins ? b : a, or_b);
+}
+
 // f32 and f64.
 llvm::Value* FloatOps::native(OpKind op, const EvalAttrs& attrs, Values operands) {
   if (const ID intrinsic = intrinsic_of(op); intrinsic != llvm::Intrinsic::not_intrinsic) {
@@ -383,6 +406,9 @@ llvm::Value* FloatOps::arithmetic(OpKind op, const EvalAttrs& attrs, Values oper
     llvm::IRBuilderBase::FastMathFlagGuard guard(b);
     b.setFastMathFlags(fast_math(attrs.flags));
     return native(op, attrs, operands);
+  }
+  if (op == ScalarMinimumF || op == ScalarMaximumF || op == ScalarMinNumF || op == ScalarMaxNumF) {
+    return extreme_of_bits(op, operands[0], operands[1], kind);
   }
   llvm::Value* wide[3];
   const bool in_double =

@@ -49,6 +49,7 @@ class FloatOps {
   llvm::Value* from_integer(llvm::Value* value, bool is_signed, ScalarKind to);
   llvm::Value* compare(CmpFPredicate predicate, llvm::Value* a, llvm::Value* b);
   llvm::Value* sign_op(OpKind op, llvm::Value* value, ScalarKind kind);
+  llvm::Value* extreme_of_bits(OpKind op, llvm::Value* a, llvm::Value* b, ScalarKind kind);
   llvm::Value* arithmetic(OpKind op, const EvalAttrs& attrs, Values operands, ScalarKind kind);
   llvm::Value* native(OpKind op, const EvalAttrs& attrs, Values operands);
   llvm::Value* basic(OpKind op, Values operands);
