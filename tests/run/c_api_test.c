@@ -56,6 +56,7 @@ static loom_plan* plan_of(loom_context* context, const char* path) {
   require(loom_modules_add_file(inputs, path, messages) == LOOM_OK, "the module is not read");
   require(loom_link(inputs, library, &options, messages, &linked) == LOOM_OK, "no link");
   require(loom_prepare(linked, NULL, messages, &plan) == LOOM_OK, "no plan");
+  loom_plan_destroy(plan);
   require(loom_prepare(linked, NULL, messages, &plan) == LOOM_MISUSE, "a module is used up");
   require(plan == NULL, "misuse gives no plan");
   loom_linked_destroy(linked);

@@ -25,6 +25,10 @@ void* operator new(size_t size) {
   if (void* data = std::malloc(size != 0 ? size : 1)) return data;
   throw std::bad_alloc();
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size != 0 ? size : 1);
+}
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, size_t) noexcept { std::free(data); }
 
