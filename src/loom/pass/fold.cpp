@@ -9,7 +9,6 @@ namespace {
 
 using enum OpKind;
 using detail::build;
-using detail::defined_by;
 using detail::step;
 
 bool computes_scalar(OpKind kind) {
