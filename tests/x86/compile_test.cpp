@@ -152,7 +152,8 @@ class Refusals : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(Refusals, EndInOneDiagnosticThatNamesTheOperation) {
   std::string problems;
-  EXPECT_FALSE(compile(kernel_around(GetParam().body), OutputForm::Object, {}, &problems));
+  const std::string text = kernel_around(GetParam().body) + "func.decl @outside()\n";
+  EXPECT_FALSE(compile(text, OutputForm::Object, {}, &problems));
   EXPECT_EQ(problems, GetParam().problem);
 }
 
@@ -178,13 +179,32 @@ INSTANTIATE_TEST_SUITE_P(
                 "  %size = index.cast %count : index to offset\n"
                 "  %s = buffer.alloca<private> align(16) %size : buffer\n",
                 "LOWERING/001 line 12: 'buffer.alloca' is not supported yet on x86_64 with a size "
-                "that has no known bound\n"}),
+                "that has no known bound\n"},
+        Refusal{"StorageBoundedInOneBranchOnly",
+                "  scf.if %on {\n    %few = index.assume %count [le(%count, 4)] : index\n  }\n"
+                "  %size = index.cast %count : index to offset\n"
+                "  %s = buffer.alloca<private> align(16) %size : buffer\n",
+                "LOWERING/001 line 15: 'buffer.alloca' is not supported yet on x86_64 with a size "
+                "that has no known bound\n"},
+        Refusal{
+            "CarriedStorage",
+            "  %size = index.constant 8 : offset\n"
+            "  %r = scf.for %i = [%zero to %count step %one](%b = %data : buffer) -> (buffer) {\n"
+            "    %s = buffer.alloca<private> align(16) %size : buffer\n"
+            "    scf.yield %s : buffer\n  }\n",
+            "LOWERING/001 line 13: 'buffer.alloca' is not supported yet on x86_64 inside a "
+            "loop that carries a buffer or a view\n"},
+        Refusal{"ExternalFunction", "  func.call @outside() : ()\n",
+                "LOWERING/001 line 11: 'func.call' is not supported yet on x86_64 of a function "
+                "without a body\n"}),
     [](const auto& chosen) { return chosen.param.name; });
 
 TEST(Compile, BoundedPrivateStorageIsReserved) {
   const auto ir =
-      compile(kernel_around(R"(  %few = index.assume %count [range(%count, 0, 25)] : index
-  %bytes = index.cast %few : index to offset
+      compile(kernel_around(R"(  %few = index.assume %count [range(%count, 0, 6)] : index
+  %four = index.constant 4 : index
+  %size = index.madd %few, %four, %one : index
+  %bytes = index.cast %size : index to offset
   %s = buffer.alloca<private> align(32) %bytes : buffer
   %w = buffer.view %s[%base] : buffer -> view<6xf32>
   view.store<volatile> %x, %w[%count] : f32, view<6xf32>

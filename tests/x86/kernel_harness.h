@@ -2,6 +2,9 @@
 #pragma once
 
 #include <gtest/gtest.h>
+#include <llvm-c/Analysis.h>
+#include <llvm-c/Core.h>
+#include <llvm-c/IRReader.h>
 
 #include <bit>
 #include <cstdint>
@@ -46,6 +49,27 @@ struct Fixture {
     return text ? *text : std::string();
   }
 };
+
+// What LLVM's verifier says about the code before optimization; empty when it is well formed.
+inline std::string llvm_problems(const Module& module) {
+  Diagnostics diagnostics;
+  const auto ir = compile_x86(module, {}, OutputForm::LlvmIr, {.opt_level = 0}, diagnostics);
+  if (!ir) return messages(diagnostics);
+  LLVMContextRef context = LLVMContextCreate();
+  LLVMMemoryBufferRef text =
+      LLVMCreateMemoryBufferWithMemoryRangeCopy(ir->data(), ir->size(), "kernel.ll");
+  LLVMModuleRef parsed = nullptr;
+  char* message = nullptr;
+  std::string problems;
+  if (LLVMParseIRInContext(context, text, &parsed, &message) != 0 ||
+      LLVMVerifyModule(parsed, LLVMReturnStatusAction, &message) != 0) {
+    problems = message + *ir;
+  }
+  LLVMDisposeMessage(message);
+  if (parsed != nullptr) LLVMDisposeModule(parsed);
+  LLVMContextDispose(context);
+  return problems;
+}
 
 struct Shape {
   std::vector<uint32_t> count = {1, 1, 1};

@@ -15,6 +15,7 @@ class Kernels : public ::testing::TestWithParam<JitTier> {
                     DenormalMode denormals = DenormalMode::Keep) {
     Fixture fixture(text);
     if (!fixture.module) return {};
+    EXPECT_EQ(llvm_problems(*fixture.module), "");
     auto kernel = engine().add(*fixture.module, fixture.module->symbol(name),
                                {.tier = GetParam(), .denormals = denormals}, fixture.diagnostics);
     EXPECT_TRUE(kernel.has_value()) << messages(fixture.diagnostics);

@@ -401,6 +401,7 @@ TEST_P(ScalarOps, ComputeWhatEvaluationSays) {
       continue;
     }
     ++checked;
+    ASSERT_EQ(llvm_problems(builder.module()), "") << one.text();
     Diagnostics diagnostics;
     for (const JitTier tier : {JitTier::Fast, JitTier::Optimized}) {
       const auto code = engine().add(builder.module(), *kernel, {.tier = tier}, diagnostics);

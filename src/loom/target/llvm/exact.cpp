@@ -1,7 +1,6 @@
 #include "loom/target/llvm/exact.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "loom/dialect/eval.h"
@@ -24,44 +23,57 @@ std::optional<ScalarValue> ExactValues::exact(ValueId value) const {
   return found == exact_.end() ? std::nullopt : std::optional(found->second);
 }
 
-std::optional<uint64_t> ExactValues::upper_bound(ValueId value) const {
-  if (const auto known = exact(value)) {
-    if (as_signed(*known) < 0) return std::nullopt;
-    return known->bits;
+std::optional<uint64_t> ExactValues::upper_bound(const Module& module, ValueId value) const {
+  const IntFacts known = facts(module, value);
+  const auto found = facts_.find(value.index());
+  if ((found == facts_.end() && !exact(value)) || known.empty() || !known.non_negative()) {
+    return std::nullopt;
   }
-  const auto found = limits_.find(value.index());
-  if (found == limits_.end() || found->second < 0) return std::nullopt;
-  return static_cast<uint64_t>(found->second);
+  return static_cast<uint64_t>(known.hi);
 }
 
-void ExactValues::bound(ValueId value, int64_t limit) {
-  const auto [place, fresh] = limits_.try_emplace(value.index(), limit);
-  if (!fresh) place->second = std::min(place->second, limit);
+IntFacts ExactValues::facts(const Module& module, ValueId value) const {
+  if (const auto known = exact(value)) {
+    return IntFacts::exactly(known->kind == ScalarKind::I1 ? static_cast<int64_t>(known->bits)
+                                                           : as_signed(*known));
+  }
+  const auto found = facts_.find(value.index());
+  if (found != facts_.end()) return found->second;
+  const Type& type = module.types[module.type_of(value)];
+  return IntFacts::of(IntDomain::of(type.is_scalar() ? type.element : ScalarKind::Index));
 }
 
-void ExactValues::assume(std::span<const Predicate> predicates, std::span<const ValueId> subjects,
-                         std::span<const ValueId> holders) {
+// Gives `holders[i]` what is known of `subjects[i]` and what the predicates add to it.
+void ExactValues::assume(const Module& module, std::span<const Predicate> predicates,
+                         std::span<const ValueId> subjects, std::span<const ValueId> holders) {
+  std::vector<IntFacts> known;
+  for (const ValueId subject : subjects) known.push_back(facts(module, subject));
   for (const Predicate& predicate : predicates) {
-    if (!predicate.args[0].is_value() || predicate.arity() < 2) continue;
+    IntFacts args[3];
+    for (unsigned i = 0; i < predicate.arity(); ++i) {
+      const PredicateArg& arg = predicate.args[i];
+      args[i] = arg.is_value() ? facts(module, arg.value) : IntFacts::exactly(arg.literal);
+    }
     const auto subject = std::find(subjects.begin(), subjects.end(), predicate.args[0].value);
     if (subject == subjects.end()) continue;
-    const ValueId holder = holders[static_cast<size_t>(subject - subjects.begin())];
-    const PredicateArg& limit = predicate.args[predicate.kind == PredicateKind::Range ? 2 : 1];
-    if (limit.is_value()) continue;
-    switch (predicate.kind) {
-      case PredicateKind::Lt:
-        if (limit.literal != std::numeric_limits<int64_t>::min()) bound(holder, limit.literal - 1);
-        break;
-      case PredicateKind::Eq:
-      case PredicateKind::Le:
-      case PredicateKind::Max:
-      case PredicateKind::Range:
-        bound(holder, limit.literal);
-        break;
-      default:
-        break;
-    }
+    IntFacts& target = known[static_cast<size_t>(subject - subjects.begin())];
+    args[0] = target;
+    refine(predicate.kind, args);
+    target = args[0];
   }
+  for (size_t i = 0; i < holders.size(); ++i) {
+    if (is_float(module.types[module.type_of(holders[i])].element)) continue;
+    facts_.insert_or_assign(holders[i].index(), known[i]);
+  }
+}
+
+void ExactValues::assume_contract(const Module& module, std::span<const Predicate> predicates,
+                                  std::span<const ValueId> arguments) {
+  std::vector<ValueId> scalars;
+  for (const ValueId argument : arguments) {
+    if (module.types[module.type_of(argument)].is_scalar()) scalars.push_back(argument);
+  }
+  if (!predicates.empty()) assume(module, predicates, scalars, scalars);
 }
 
 void ExactValues::visit_assume(const Module& module, OpId op) {
@@ -72,26 +84,51 @@ void ExactValues::visit_assume(const Module& module, OpId op) {
   for (unsigned i = 0; i < module.op(op).result_count; ++i) {
     results.push_back(module.result(op, i));
     if (const auto known = exact(operands[i])) exact_[results[i].index()] = *known;
-    const auto limit = limits_.find(operands[i].index());
-    if (limit != limits_.end()) bound(results[i], int64_t{limit->second});
   }
-  assume(module.attr(op, slot).predicates, operands, results);
+  assume(module, module.attr(op, slot).predicates, operands, results);
 }
 
-void ExactValues::visit_bound(const Module& module, OpId op) {
-  const OpKind kind = module.op(op).kind;
-  const auto limit_of = [&](unsigned i) { return upper_bound(module.operand(op, i)); };
+// The address operations that sizes are computed with.
+void ExactValues::visit_range(const Module& module, OpId op) {
+  const auto of = [&](unsigned i) { return facts(module, module.operand(op, i)); };
   const ValueId result = module.result(op);
-  if (kind == IndexMin) {
-    for (unsigned i = 0; i < 2; ++i) {
-      if (const auto limit = limit_of(i)) bound(result, static_cast<int64_t>(*limit));
-    }
-  } else if (kind == IndexCast) {
-    const Type& from = module.types[module.type_of(module.operand(op, 0))];
-    if (is_address(from.element)) {
-      if (const auto limit = limit_of(0)) bound(result, static_cast<int64_t>(*limit));
-    }
+  const IntDomain domain = IntDomain::of(module.types[module.type_of(result)].element);
+  IntFacts known;
+  switch (module.op(op).kind) {
+    case IndexAdd:
+      known = facts::add(of(0), of(1), domain);
+      break;
+    case IndexSub:
+      known = facts::sub(of(0), of(1), domain);
+      break;
+    case IndexMul:
+    case IndexScale:
+      known = facts::mul(of(0), of(1), domain);
+      break;
+    case IndexMadd:
+      known = facts::add(facts::mul(of(0), of(1), domain), of(2), domain);
+      break;
+    case IndexDiv:
+      known = facts::div(of(0), of(1));
+      break;
+    case IndexRem:
+      known = facts::rem(of(0), of(1));
+      break;
+    case IndexMin:
+      known = facts::min_signed(of(0), of(1));
+      break;
+    case IndexMax:
+      known = facts::max_signed(of(0), of(1));
+      break;
+    case IndexCast:
+      // From a payload the sign is read differently from case to case.
+      if (!is_address(module.types[module.type_of(module.operand(op, 0))].element)) return;
+      known = meet(of(0), IntFacts::of(domain));
+      break;
+    default:
+      return;
   }
+  if (!known.is_trivial(domain)) facts_.insert_or_assign(result.index(), known);
 }
 
 void ExactValues::visit(const Module& module, OpId op) {
@@ -117,7 +154,7 @@ void ExactValues::visit(const Module& module, OpId op) {
   if (operands.empty() || operands.size() > values.size()) return;
   for (size_t i = 0; i < operands.size(); ++i) {
     const auto known = exact(operands[i]);
-    if (!known) return visit_bound(module, op);
+    if (!known) return visit_range(module, op);
     values[i] = *known;
   }
   ScalarValue value;

@@ -1,4 +1,4 @@
-// Exact values and upper bounds of scalars, as far as single operations give them.
+// What is known about scalars before lowering: exact values and ranges.
 #pragma once
 
 #include <array>
@@ -8,6 +8,7 @@
 
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_kind.h"
+#include "loom/facts/int_facts.h"
 
 namespace loom {
 
@@ -15,21 +16,23 @@ namespace loom {
 class ExactValues {
  public:
   void visit(const Module& module, OpId op);
-  // Gives `holders[i]` the upper bounds that the predicates state for `subjects[i]`.
-  void assume(std::span<const Predicate> predicates, std::span<const ValueId> subjects,
-              std::span<const ValueId> holders);
+  // What a signature's contract promises about its arguments.
+  void assume_contract(const Module& module, std::span<const Predicate> predicates,
+                       std::span<const ValueId> arguments);
 
   std::optional<ScalarValue> exact(ValueId value) const;
-  // Of a value that cannot be negative.
-  std::optional<uint64_t> upper_bound(ValueId value) const;
+  // Of a value that is not negative.
+  std::optional<uint64_t> upper_bound(const Module& module, ValueId value) const;
 
  private:
-  void bound(ValueId value, int64_t limit);
+  IntFacts facts(const Module& module, ValueId value) const;
+  void assume(const Module& module, std::span<const Predicate> predicates,
+              std::span<const ValueId> subjects, std::span<const ValueId> holders);
   void visit_assume(const Module& module, OpId op);
-  void visit_bound(const Module& module, OpId op);
+  void visit_range(const Module& module, OpId op);
 
   std::unordered_map<uint32_t, ScalarValue> exact_;
-  std::unordered_map<uint32_t, int64_t> limits_;
+  std::unordered_map<uint32_t, IntFacts> facts_;  // where they say more than the type
 };
 
 // The workgroup size of a kernel along each axis where its launch configuration gives the same

@@ -10,6 +10,16 @@ namespace loom {
 
 using enum OpKind;
 
+namespace {
+
+// A power of two that divides what the type promises.
+llvm::Align access_alignment(const Type& type) {
+  if (type.align == 0) return llvm::Align(scalar_bytes(type.element));
+  return llvm::Align(type.align & (~type.align + 1));
+}
+
+}  // namespace
+
 void BodyLowering::emit_memory_op(OpId op) {
   switch (module_.op(op).kind) {
     case BufferAlloca:
@@ -117,9 +127,9 @@ void BodyLowering::emit_load(OpId op) {
   const Type& type = module_.types[module_.type_of(view)];
   const bool is_volatile = (flags_of(module_, op, attr_slot(ViewLoad, "flags")) & kVolatile) != 0;
   llvm::Value* const address = access_address(view, indices, fixed);
-  llvm::LoadInst* const load = builder_.CreateAlignedLoad(
-      llvm_memory_type(builder_.getContext(), type.element), address,
-      llvm::Align(type.align != 0 ? type.align : scalar_bytes(type.element)), is_volatile);
+  llvm::LoadInst* const load =
+      builder_.CreateAlignedLoad(llvm_memory_type(builder_.getContext(), type.element), address,
+                                 access_alignment(type), is_volatile);
   describe_access(load, view);
   bind(module_.result(op), from_memory(builder_, load, type.element));
 }
@@ -132,9 +142,9 @@ void BodyLowering::emit_store(OpId op) {
   const Type& type = module_.types[module_.type_of(view)];
   const bool is_volatile = (flags_of(module_, op, attr_slot(ViewStore, "flags")) & kVolatile) != 0;
   llvm::Value* const address = access_address(view, indices, fixed);
-  llvm::StoreInst* const store = builder_.CreateAlignedStore(
-      to_memory(builder_, value(source), type.element), address,
-      llvm::Align(type.align != 0 ? type.align : scalar_bytes(type.element)), is_volatile);
+  llvm::StoreInst* const store =
+      builder_.CreateAlignedStore(to_memory(builder_, value(source), type.element), address,
+                                  access_alignment(type), is_volatile);
   describe_access(store, view);
 }
 

@@ -136,9 +136,12 @@ bool Planner::check_alloca(OpId op) {
   const auto space =
       static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits);
   if (space != MemorySpace::Private) return reject(op, "outside private memory");
-  const auto bytes = exact_.upper_bound(module_.operand(op, 0));
+  const auto bytes = exact_.upper_bound(module_, module_.operand(op, 0));
   if (!bytes) return reject(op, "with a size that has no known bound");
   if (*bytes > kMaxPrivateBytes) return reject(op, "with more than 1 MiB");
+  if (module_.attr(op, attr_slot(BufferAlloca, "align")).value() > kMaxPrivateAlignment) {
+    return reject(op, "with an alignment above 4096");
+  }
   for (OpId loop = parent_op(module_, op); loop.valid(); loop = parent_op(module_, loop)) {
     if (module_.op(loop).kind == ScfFor && carries_storage(module_, loop)) {
       return reject(op, "inside a loop that carries a buffer or a view");
@@ -207,7 +210,7 @@ bool Planner::enter(std::vector<Scan>& stack, OpId root) {
     }
   }
   if (is_kernel && !check_extents(root, region)) return false;
-  exact_.assume(where_predicates(module_, root), module_.args(region), module_.args(region));
+  exact_.assume_contract(module_, where_predicates(module_, root), module_.args(region));
   stack.push_back({root, region, module_.region(region).first, 0});
   return true;
 }

@@ -25,6 +25,7 @@ inline constexpr unsigned kMaxNesting = 256;
 inline constexpr uint64_t kMaxInlinedOps = 2'000'000;
 // Private storage of one kernel or function.
 inline constexpr uint64_t kMaxPrivateBytes = 1 << 20;
+inline constexpr int64_t kMaxPrivateAlignment = 4096;
 
 struct KernelPlan {
   OpId kernel;
