@@ -71,6 +71,7 @@ bool Parser::parse_key_arg(const FormatStep& step) {
 bool Parser::parse_signature_arg(bool name_optional, std::vector<ValueId>& out) {
   const Token name = token_;
   TypeId type;
+  if (out.size() == kMaxValues) return operand_count_error(kMaxValues, kMaxValues + 1, name);
   if (at(TokenKind::Value)) {
     advance();
     if (!need(TokenKind::Colon, "':'")) return false;

@@ -172,6 +172,10 @@ bool Parser::create_op() {
                   {"expected", std::to_string(result_types_.size())},
                   {"found", std::to_string(current_.names_count)}});
   }
+  if (result_types_.size() > kMaxValues || operands_.size() > kMaxValues) {
+    return operand_count_error(kMaxValues, std::max(result_types_.size(), operands_.size()),
+                               current_.name);
+  }
   while (group_sizes_.size() < info.operands.size()) group_sizes_.push_back(0);
   current_.op = module_.create({.kind = info.kind,
                                 .operands = operands_,

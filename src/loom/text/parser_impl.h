@@ -22,6 +22,8 @@ namespace loom {
 
 // Nesting of lists, dictionaries and encodings inside one attribute.
 inline constexpr unsigned kMaxAttrDepth = 64;
+// Operands or results of an operation, and arguments of a region.
+inline constexpr size_t kMaxValues = 65535;
 // Owner of a value that a signature mentions and has not bound yet.
 inline constexpr uint32_t kUnbound = RegionId::kNone;
 

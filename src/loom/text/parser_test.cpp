@@ -135,6 +135,18 @@ func.decl @h(%t: i5)
             "PARSE/007@18");
 }
 
+TEST(Parser, CountsThatDoNotFitAreReported) {
+  std::string names, types, args;
+  for (int i = 0; i < 70000; ++i) {
+    names += (i == 0 ? "%" : ", %") + std::to_string(i);
+    types += i == 0 ? "f32" : ", f32";
+    args += (i == 0 ? "%" : ", %") + std::to_string(i) + ": f32";
+  }
+  EXPECT_EQ(summary(Parsed(in_function(names + " = func.call @f() : () -> (" + types + ")"))),
+            "PARSE/010@2");
+  EXPECT_EQ(summary(Parsed("func.decl @f(" + args + ")")), "PARSE/010@1");
+}
+
 TEST(Parser, StopsAfterTwentyErrors) {
   std::string text;
   for (int i = 0; i < 100; ++i) text += "scalar.frob\n";
