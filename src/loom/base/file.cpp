@@ -61,14 +61,25 @@ std::string temporary_beside(const std::string& path) {
   return fmt::format("{}.{}.{}.tmp", path, ::getpid(), counter.fetch_add(1));
 }
 
-// Writes and syncs a new temporary file next to `path`; removes it again on failure.
-FileResult<std::string> stage(const std::string& path, std::string_view content) {
-  const fs::path target(path);
-  std::error_code ignored;
-  if (fs::is_directory(target, ignored)) return std::unexpected(FileError{path, "is a directory"});
-  std::string temporary = temporary_beside(path);
+// Where the content of `path` lives: behind symbolic links, which stay.
+std::string target_of(const std::string& path) {
+  std::error_code error;
+  if (!fs::is_symlink(path, error)) return path;
+  const fs::path target = fs::canonical(path, error);
+  return error ? path : target.string();
+}
+
+// Writes and syncs a new temporary file next to `target`, with the permissions of the file that it
+// will replace; removes it again on failure. Errors name `path`.
+FileResult<std::string> stage(const std::string& path, const std::string& target,
+                              std::string_view content) {
+  struct stat old{};
+  const bool replaces = ::stat(target.c_str(), &old) == 0;
+  if (replaces && S_ISDIR(old.st_mode)) return std::unexpected(FileError{path, "is a directory"});
+  std::string temporary = temporary_beside(target);
   Descriptor file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644));
   if (file.fd < 0) return system_error(path);
+  if (replaces) (void)::fchmod(file.fd, old.st_mode & 0777);
   auto written = write_descriptor(file.fd, path, content);
   if (written && ::fsync(file.fd) != 0 && errno != EINVAL) written = system_error(path);
   if (!written) {
@@ -82,6 +93,12 @@ FileResult<std::string> stage(const std::string& path, std::string_view content)
 bool is_special(const std::string& path) {
   struct stat info;
   return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+}
+
+FileResult<void> write_special(const std::string& path, std::string_view content) {
+  Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.fd < 0) return system_error(path);
+  return write_descriptor(file.fd, path, content);
 }
 
 }  // namespace
@@ -126,14 +143,11 @@ MappedFile::~MappedFile() {
 
 FileResult<void> write_file(const std::string& path, std::string_view content) {
   if (path == "-") return write_descriptor(STDOUT_FILENO, "standard output", content);
-  if (is_special(path)) {
-    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-    if (file.fd < 0) return system_error(path);
-    return write_descriptor(file.fd, path, content);
-  }
-  auto temporary = stage(path, content);
+  if (is_special(path)) return write_special(path, content);
+  const std::string target = target_of(path);
+  auto temporary = stage(path, target, content);
   if (!temporary) return std::unexpected(temporary.error());
-  if (::rename(temporary->c_str(), path.c_str()) != 0) {
+  if (::rename(temporary->c_str(), target.c_str()) != 0) {
     const int error = errno;
     ::unlink(temporary->c_str());
     return system_error(path, error);
@@ -149,9 +163,14 @@ OutputSet::~OutputSet() {
 }
 
 FileResult<void> OutputSet::add(const std::string& path, std::string_view content) {
-  auto temporary = stage(path, content);
+  if (is_special(path)) {
+    special_.push_back({path, std::string(content)});
+    return {};
+  }
+  std::string target = target_of(path);
+  auto temporary = stage(path, target, content);
   if (!temporary) return std::unexpected(temporary.error());
-  staged_.push_back({std::move(*temporary), path});
+  staged_.push_back({std::move(*temporary), std::move(target)});
   return {};
 }
 
@@ -187,6 +206,10 @@ FileResult<void> OutputSet::commit() {
   }
   staged_.clear();
   created_folders_.clear();
+  // What went into a device or pipe cannot be taken back, so these come last.
+  for (const Special& output : special_) {
+    if (auto written = write_special(output.path, output.content); !written) return written;
+  }
   return {};
 }
 

@@ -40,8 +40,9 @@ class MappedFile {
 };
 
 // Replaces `path` with `content` atomically: written to a temporary file beside it, synced,
-// renamed. On failure the old content stays and no temporary file is left. "-" writes standard
-// output.
+// renamed, with the old permissions. On failure the old content stays and no temporary file is
+// left. A symbolic link stays and its target is replaced; devices and pipes are written in place.
+// "-" writes standard output.
 FileResult<void> write_file(const std::string& path, std::string_view content);
 
 // Several output files that appear together. add() stages content on disk beside its destination;
@@ -58,6 +59,7 @@ class OutputSet {
   // Creates the folder and its missing parents now.
   FileResult<void> add_folder(const std::string& path);
   // If one rename fails, the files renamed before it are removed again where they did not exist.
+  // Devices and pipes are written once all files are in place.
   FileResult<void> commit();
 
  private:
@@ -65,7 +67,12 @@ class OutputSet {
     std::string temporary;
     std::string path;
   };
+  struct Special {
+    std::string path;
+    std::string content;
+  };
   std::vector<Staged> staged_;
+  std::vector<Special> special_;
   std::vector<std::string> created_folders_;
 };
 

@@ -1,5 +1,6 @@
 #include "loom/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -32,7 +33,7 @@ class Files : public testing::Test {
   std::vector<std::string> names() const {
     std::vector<std::string> found;
     for (const auto& entry : fs::recursive_directory_iterator(folder_)) {
-      found.push_back(fs::relative(entry.path(), folder_).string());
+      found.push_back(entry.path().lexically_relative(folder_).string());
     }
     std::sort(found.begin(), found.end());
     return found;
@@ -107,6 +108,44 @@ TEST_F(Files, DeviceIsWrittenInPlace) {
   struct stat info{};
   ASSERT_EQ(::stat("/dev/null", &info), 0);
   EXPECT_TRUE(S_ISCHR(info.st_mode));
+}
+
+TEST_F(Files, PipeOfAnOutputSetIsWrittenInPlaceOnCommit) {
+  ASSERT_EQ(::mkfifo(at("pipe").c_str(), 0600), 0);
+  const int reader = ::open(at("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_GE(reader, 0);
+  char buffer[8] = {};
+  {
+    OutputSet set;
+    ASSERT_TRUE(set.add(at("pipe"), "text"));
+    EXPECT_EQ(::read(reader, buffer, sizeof buffer), 0);
+    ASSERT_TRUE(set.commit());
+  }
+  EXPECT_EQ(::read(reader, buffer, sizeof buffer), 4);
+  EXPECT_STREQ(buffer, "text");
+  ::close(reader);
+  EXPECT_EQ(fs::status(at("pipe")).type(), fs::file_type::fifo);
+  EXPECT_EQ(names(), Names{"pipe"});
+}
+
+TEST_F(Files, LinkStaysAndItsTargetIsReplaced) {
+  ASSERT_TRUE(write_file(at("target"), "old"));
+  fs::create_symlink("target", at("link"));
+  ASSERT_TRUE(write_file(at("link"), "new"));
+  EXPECT_EQ(content(at("target")), "new");
+  OutputSet set;
+  ASSERT_TRUE(set.add(at("link"), "newer"));
+  ASSERT_TRUE(set.commit());
+  EXPECT_EQ(content(at("target")), "newer");
+  EXPECT_TRUE(fs::is_symlink(at("link")));
+  EXPECT_EQ(names(), (Names{"link", "target"}));
+}
+
+TEST_F(Files, ReplacedFileKeepsItsPermissions) {
+  ASSERT_TRUE(write_file(at("secret"), "old"));
+  fs::permissions(at("secret"), fs::perms::owner_read | fs::perms::owner_write);
+  ASSERT_TRUE(write_file(at("secret"), "new"));
+  EXPECT_EQ(fs::status(at("secret")).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
 TEST_F(Files, MappedFileShowsTheBytesAndMovesItsMapping) {
