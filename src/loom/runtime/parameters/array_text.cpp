@@ -12,6 +12,7 @@
 #include <limits>
 
 #include "loom/base/check.h"
+#include "loom/base/float_format.h"
 
 namespace loom {
 namespace {
@@ -30,72 +31,19 @@ T load(const std::byte* at) {
   return value;
 }
 
-// The floats that the host has no type for.
-struct SmallFloat {
-  int exponent_bits;
-  int mantissa_bits;
-  bool finite;  // finite plus NaN: the all-ones exponent holds ordinary values
-
-  int bias() const { return (1 << (exponent_bits - 1)) - 1; }
-  int min_exponent() const { return 1 - bias(); }
-  uint32_t special() const { return ((1u << exponent_bits) - 1) << mantissa_bits; }
-  uint32_t nan() const {
-    return finite ? special() | ((1u << mantissa_bits) - 1)
-                  : special() | (1u << (mantissa_bits - 1));
-  }
-  uint32_t max_finite() const { return finite ? nan() - 1 : special() - 1; }
-  uint32_t sign() const { return 1u << (exponent_bits + mantissa_bits); }
-};
-
-SmallFloat small_float(ElementType element) {
+// Of the floats that the host has no type for.
+const FloatFormat& format_of(ElementType element) {
   switch (element) {
     case ElementType::F8E4M3:
-      return {4, 3, true};
+      return kFormatF8E4M3;
     case ElementType::F8E5M2:
-      return {5, 2, false};
+      return kFormatF8E5M2;
     case ElementType::F16:
-      return {5, 10, false};
+      return kFormatF16;
     default:
-      LOOM_CHECK(element == ElementType::BF16, "not a small float");
-      return {8, 7, false};
+      LOOM_CHECK(element == ElementType::BF16, "the host has a type for it");
+      return kFormatBF16;
   }
-}
-
-uint32_t encode(const SmallFloat& format, double value) {
-  const uint32_t sign = std::signbit(value) ? format.sign() : 0;
-  const double magnitude = std::fabs(value);
-  if (std::isnan(value)) return sign | format.nan();
-  if (std::isinf(value)) return sign | (format.finite ? format.max_finite() : format.special());
-  if (magnitude == 0) return sign;
-  const int exponent = std::max(std::ilogb(magnitude), format.min_exponent());
-  // In units of the last place of the result: an exact scaling, then one rounding to even.
-  const double units = std::nearbyint(std::ldexp(magnitude, format.mantissa_bits - exponent));
-  // Far too large values end here, before the code can leave 32 bits.
-  if (exponent > format.bias() + 1) {
-    return sign | (format.finite ? format.max_finite() : format.special());
-  }
-  // A mantissa that rounds up to the next power of two carries into the exponent field by itself.
-  const uint32_t code =
-      (static_cast<uint32_t>(exponent - format.min_exponent()) << format.mantissa_bits) +
-      static_cast<uint32_t>(units);
-  if (code <= format.max_finite()) return sign | code;
-  return sign | (format.finite ? format.max_finite() : format.special());
-}
-
-double decode(const SmallFloat& format, uint32_t code) {
-  const double sign = (code & format.sign()) != 0 ? -1.0 : 1.0;
-  code &= format.sign() - 1;
-  if (format.finite ? code == format.nan() : code > format.special()) {
-    return std::copysign(std::numeric_limits<double>::quiet_NaN(), sign);
-  }
-  if (!format.finite && code == format.special()) {
-    return sign * std::numeric_limits<double>::infinity();
-  }
-  const uint32_t mantissa = code & ((1u << format.mantissa_bits) - 1);
-  const int field = static_cast<int>(code >> format.mantissa_bits);
-  const uint32_t units = field == 0 ? mantissa : mantissa | (1u << format.mantissa_bits);
-  const int exponent = format.min_exponent() + std::max(field, 1) - 1;
-  return sign * std::ldexp(static_cast<double>(units), exponent - format.mantissa_bits);
 }
 
 // Restores the caller's rounding mode.
@@ -196,10 +144,10 @@ void store_float(ElementType element, double value, std::byte* at) {
       return store(static_cast<float>(value), at);
     case ElementType::F16:
     case ElementType::BF16:
-      return store(static_cast<uint16_t>(encode(small_float(element), value)), at);
+      return store(static_cast<uint16_t>(encode_float(format_of(element), value)), at);
     case ElementType::F8E4M3:
     case ElementType::F8E5M2:
-      return store(static_cast<uint8_t>(encode(small_float(element), value)), at);
+      return store(static_cast<uint8_t>(encode_float(format_of(element), value)), at);
     case ElementType::U64:
       if (value >= 0x1p63) return store(static_cast<uint64_t>(value - 0x1p63) + (1ull << 63), at);
       return store(to_integer(value), at);
@@ -249,10 +197,10 @@ double load_float(ElementType element, const std::byte* at) {
       return static_cast<double>(load<float>(at));
     case ElementType::F16:
     case ElementType::BF16:
-      return decode(small_float(element), load<uint16_t>(at));
+      return decode_float(format_of(element), load<uint16_t>(at));
     case ElementType::F8E4M3:
     case ElementType::F8E5M2:
-      return decode(small_float(element), load<uint8_t>(at));
+      return decode_float(format_of(element), load<uint8_t>(at));
     case ElementType::U64:
       return static_cast<double>(load<uint64_t>(at));
     default:
