@@ -24,12 +24,4 @@ std::string launch_contract_text(const Module& module, OpId kernel) {
   return text;
 }
 
-std::string export_name(const Module& module, OpId kernel) {
-  constexpr unsigned kExport = attr_slot(OpKind::KernelDef, "export");
-  if (module.op(kernel).kind == OpKind::KernelDef && module.has_attr(kernel, kExport)) {
-    return std::string(module.strings.text(module.attr(kernel, kExport).string()));
-  }
-  return std::string(symbol_text(module, kernel));
-}
-
 }  // namespace loom

@@ -10,7 +10,4 @@ namespace loom {
 // `launch(%weights: view<8xf32>, %input: buffer) where [...]`
 std::string launch_contract_text(const Module& module, OpId kernel);
 
-// The artifact name: `export("...")`, or the symbol where none is stated.
-std::string export_name(const Module& module, OpId kernel);
-
 }  // namespace loom

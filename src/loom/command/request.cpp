@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "loom/bytecode/bytecode.h"
-#include "loom/command/contract.h"
+#include "loom/dialect/export_name.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/clone.h"
 #include "loom/ir/walk.h"
@@ -74,7 +74,7 @@ KernelRequest make_request(const Module& module, OpId kernel, bool fixed_size,
   if (!fixed_size) fix_workgroup_size(request, copy, size);
   return {.ordinal = 0,
           .symbol = std::string(symbol_text(module, kernel)),
-          .export_name = export_name(module, kernel),
+          .export_name = std::string(export_name(module, kernel)),
           .bytecode = write_bytecode(request, {.strip = true})};
 }
 

@@ -7,6 +7,7 @@
 
 #include "loom/command/contract.h"
 #include "loom/command/storage.h"
+#include "loom/dialect/export_name.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_info.h"
 #include "loom/pass/constants.h"
@@ -320,7 +321,8 @@ uint32_t EntryTable::add(const Module& module, StringId symbol, OpId kernel,
   const auto [found, fresh] =
       rows_.try_emplace({symbol, size}, static_cast<uint32_t>(entries_.size()));
   if (fresh) {
-    entries_.push_back({std::string(module.strings.text(symbol)), export_name(module, kernel),
+    entries_.push_back({std::string(module.strings.text(symbol)),
+                        std::string(export_name(module, kernel)),
                         launch_contract_text(module, kernel), size, -1});
     kernels_.push_back(kernel);
   }

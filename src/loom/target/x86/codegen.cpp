@@ -21,6 +21,7 @@
 #include <set>
 
 #include "loom/base/check.h"
+#include "loom/dialect/export_name.h"
 #include "loom/dialect/op_info.h"
 #include "loom/target/x86/entry.h"
 
@@ -74,12 +75,6 @@ struct ErrorCollector : llvm::DiagnosticHandler {
   }
   std::string& text;
 };
-
-std::string entry_name(const Module& module, OpId kernel) {
-  const unsigned slot = attr_slot(KernelDef, "export");
-  if (!module.has_attr(kernel, slot)) return std::string(symbol_text(module, kernel));
-  return std::string(module.strings.text(module.attr(kernel, slot).string()));
-}
 
 }  // namespace
 
@@ -196,7 +191,7 @@ std::optional<std::vector<std::string>> entry_names(const Module& module,
   std::vector<std::string> names;
   std::set<std::string> taken;
   for (const OpId kernel : kernels) {
-    names.push_back(entry_name(module, kernel));
+    names.emplace_back(export_name(module, kernel));
     const std::string& name = names.back();
     llvm::LibFunc function{};
     if (library.getLibFunc(name, function)) {
