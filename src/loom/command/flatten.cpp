@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "loom/dialect/op_info.h"
+#include "loom/facts/int_facts.h"
 #include "loom/ir/clone.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
@@ -211,36 +212,14 @@ class Flattener {
     return true;
   }
 
+  // Relations to other arguments stay undecided here.
   static bool contradicts(const Predicate& predicate, int64_t value) {
+    IntFacts args[3] = {IntFacts::exactly(value), {}, {}};
     for (unsigned i = 1; i < predicate.arity(); ++i) {
       if (predicate.args[i].is_value()) return false;
+      args[i] = IntFacts::exactly(predicate.args[i].literal);
     }
-    const int64_t a = predicate.args[1].literal;
-    const int64_t b = predicate.args[2].literal;
-    switch (predicate.kind) {
-      case PredicateKind::Eq:
-        return value != a;
-      case PredicateKind::Ne:
-        return value == a;
-      case PredicateKind::Lt:
-        return value >= a;
-      case PredicateKind::Le:
-      case PredicateKind::Max:
-        return value > a;
-      case PredicateKind::Gt:
-        return value <= a;
-      case PredicateKind::Ge:
-      case PredicateKind::Min:
-        return value < a;
-      case PredicateKind::Mul:
-        return a != 0 && value % a != 0;
-      case PredicateKind::Range:
-        return value < a || value > b;
-      case PredicateKind::Pow2:
-        return value <= 0 || (value & (value - 1)) != 0;
-      default:
-        return false;
-    }
+    return holds(predicate.kind, args) == false;
   }
 
   void report_contract(OpId launch, OpId callee, size_t argument, int64_t value,

@@ -175,7 +175,7 @@ std::optional<BufferRef> StorageResolver::apply(OpId op, BufferRef ref, OpId use
   } else {
     offset = subview_offset(op);
   }
-  if (!offset) {
+  if (!offset || __builtin_add_overflow(ref.offset, *offset, &ref.offset)) {
     diagnostics_
         .emit(Diag::CommandViewRange, module_.location(op),
               {{"op", std::string(op_info(kind).name)},
@@ -184,7 +184,6 @@ std::optional<BufferRef> StorageResolver::apply(OpId op, BufferRef ref, OpId use
         .notes.push_back({module_.location(use), "passed to a kernel here"});
     return std::nullopt;
   }
-  ref.offset += *offset;
   ref.length = exact_bytes(module_.type_of(module_.result(op))).value_or(BufferRef::kWholeBuffer);
   return ref;
 }
@@ -214,9 +213,13 @@ std::optional<uint64_t> StorageResolver::subview_offset(OpId op) const {
     }
     if (inside && (*window)[axis] != extent) return std::nullopt;
     inside |= (*window)[axis] != 1;
-    offset = offset * static_cast<uint64_t>(extent) + static_cast<uint64_t>(index);
+    if (__builtin_mul_overflow(offset, static_cast<uint64_t>(extent), &offset) ||
+        __builtin_add_overflow(offset, static_cast<uint64_t>(index), &offset)) {
+      return std::nullopt;
+    }
   }
-  return offset * scalar_bytes(module_.types[module_.type_of(module_.result(op))].element);
+  const uint64_t element = scalar_bytes(module_.types[module_.type_of(module_.result(op))].element);
+  return __builtin_mul_overflow(offset, element, &offset) ? std::nullopt : std::optional(offset);
 }
 
 std::optional<std::vector<int64_t>> StorageResolver::exact_extents(TypeId type_id) const {

@@ -30,10 +30,6 @@ class StorageResolver {
   std::string closing_repair(ValueId value) const;
 
  private:
-  struct Link {
-    OpId op;
-    ValueId source;
-  };
   std::optional<BufferRef> resolve_parameter(OpId parameter);
   bool append_key(OpId parameter);
   std::optional<BufferRef> apply(OpId op, BufferRef ref, OpId use);
