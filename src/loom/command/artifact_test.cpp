@@ -7,6 +7,7 @@
 #include "loom/base/hash.h"
 #include "loom/command/artifact_layout.h"
 #include "loom/command/cmd_core.h"
+#include "loom/command/schedule.h"
 #include "loom/command/test_plan.h"
 
 namespace loom {

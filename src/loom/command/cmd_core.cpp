@@ -9,8 +9,6 @@
 namespace loom {
 namespace {
 
-constexpr size_t kMaxIndent = 100;
-
 void append_resources(std::string& text, const PreparedPlan& plan, const PreparedProgram& program) {
   for (const ParameterRow& row : program.parameters) {
     text += fmt::format("  cmd.core.parameter %{} \"{}\" length({}) align({})\n",
@@ -34,7 +32,7 @@ std::string cmd_core_text(const PreparedPlan& plan, const PreparedProgram& progr
   std::string text = fmt::format("cmd.core.program @{} {{\n", program.symbol);
   append_resources(text, plan, program);
   std::vector<uint32_t> ends;
-  const auto indent = [&] { text.append(2 * std::min(ends.size() + 1, kMaxIndent), ' '); };
+  const auto indent = [&] { text.append(2 * std::min(ends.size() + 1, kMaxScheduleIndent), ' '); };
   const auto close_until = [&](uint32_t node) {
     while (!ends.empty() && ends.back() == node) {
       ends.pop_back();

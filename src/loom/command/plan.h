@@ -91,7 +91,4 @@ struct PreparedPlan {
   std::vector<EntryRequirement> entries;  // in first-use order
 };
 
-// Wave number of each command: the length of the longest chain of commands that precede it.
-std::vector<uint32_t> wave_numbers(const PreparedProgram& program);
-
 }  // namespace loom

@@ -8,9 +8,6 @@
 namespace loom {
 namespace {
 
-// Deep trees print in linear space, as the formatter's output does.
-constexpr size_t kMaxIndent = 100;
-
 std::string buffer_text(const PreparedProgram& program, const BufferRef& ref) {
   std::string text;
   if (ref.storage == StorageClass::Fixed) {
@@ -104,7 +101,7 @@ std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& progr
   for (uint32_t i = 0; i < program.schedule.size(); ++i) {
     while (!ends.empty() && ends.back() == i) ends.pop_back();
     const ScheduleNode& node = program.schedule[i];
-    text.append(2 * std::min(ends.size() + 1, kMaxIndent), ' ');
+    text.append(2 * std::min(ends.size() + 1, kMaxScheduleIndent), ' ');
     if (node.kind == ScheduleNode::Kind::Command) {
       text += fmt::format("wave {}: {}\n", waves[node.command],
                           command_text(plan, program, node.command));

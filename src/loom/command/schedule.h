@@ -1,11 +1,21 @@
 // The schedule tree: waves for display, and its printed forms.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <vector>
 
 #include "loom/command/plan.h"
 
 namespace loom {
+
+// Wave number of each command: the length of the longest chain of commands that precede it.
+std::vector<uint32_t> wave_numbers(const PreparedProgram& program);
+
+// Levels of indentation that printed schedules use; deeper nodes stand below the last one, so that
+// deep trees print in linear space, as the formatter's output does.
+inline constexpr size_t kMaxScheduleIndent = 100;
 
 // One line a node, indented by nesting (capped), with wave numbers:
 //   serial

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "loom/command/schedule.h"
+
 namespace loom {
 
 void Trace::record(DispatchEvent event) {
