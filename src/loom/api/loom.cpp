@@ -193,18 +193,27 @@ std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>&
   return Plan(std::move(state));
 }
 
+namespace {
+
+const PreparedProgram& program_of(const PreparedPlan& plan, size_t program) {
+  LOOM_CHECK(program < plan.programs.size(), "the plan has no such program");
+  return plan.programs[program];
+}
+
+}  // namespace
+
 size_t Plan::program_count() const { return state_->plan.programs.size(); }
 const std::string& Plan::symbol(size_t program) const {
-  return state_->plan.programs.at(program).symbol;
+  return program_of(state_->plan, program).symbol;
 }
 std::string Plan::schedule_text(size_t program) const {
-  return loom::schedule_text(state_->plan, state_->plan.programs.at(program));
+  return loom::schedule_text(state_->plan, program_of(state_->plan, program));
 }
 std::string Plan::schedule_dot(size_t program) const {
-  return loom::schedule_dot(state_->plan, state_->plan.programs.at(program));
+  return loom::schedule_dot(state_->plan, program_of(state_->plan, program));
 }
 std::string Plan::artifact(size_t program) const {
-  return write_artifact(state_->plan, state_->plan.programs.at(program));
+  return write_artifact(state_->plan, program_of(state_->plan, program));
 }
 std::span<const KernelRequest> Plan::requests() const { return state_->views; }
 
@@ -262,10 +271,9 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
                                    const Executables& executables, const Parameters& parameters,
                                    Messages& messages) {
   LOOM_CHECK(executables.state()->plan == plan.state(), "executables are of another plan");
-  LOOM_CHECK(program < plan.program_count(), "the plan has no such program");
   const PreparedPlan& prepared = plan.state()->plan;
   const HostCode::Attachment attached =
-      executables.state()->code->attach(prepared.programs[program]);
+      executables.state()->code->attach(program_of(prepared, program));
   auto made = device.state()->device->materialize(
       {&prepared, static_cast<uint32_t>(program), &parameters.state()->set, attached.entries,
        attached.needs},

@@ -18,7 +18,8 @@
 // Failure is an empty result (or false) and at least one error in the messages; only running out of
 // memory throws (std::bad_alloc). Objects are handles: moving one is cheap, and each keeps alive
 // what it was made from, so they may be destroyed in any order. A moved-from object may only be
-// destroyed or assigned to.
+// destroyed or assigned to. Arguments that break a rule stated here (a number past a count, a plan
+// with another plan's executables) end the process, as a breached invariant does.
 //
 // Threads: a Context with its Messages, Modules, Library and links belongs to one thread at a time.
 // Plan, Executables, Program and Device are immutable and may be shared. An Invocation belongs to

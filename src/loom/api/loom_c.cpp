@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
+#include <mutex>
 #include <new>
 #include <string>
 
@@ -29,6 +30,7 @@ struct loom_linked {
 };
 struct loom_plan {
   api::Plan value;
+  std::mutex mutex;               // a plan may be shared
   std::deque<std::string> texts;  // handed out as views
 };
 struct loom_executables {
@@ -50,9 +52,9 @@ struct loom_invocation {
 
 namespace {
 
-// No exception leaves the library.
+// No exception leaves the library: for want of memory there is a status, and any other is a bug.
 template <class F>
-loom_status guarded(F&& body) {
+loom_status guarded(F&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -60,7 +62,7 @@ loom_status guarded(F&& body) {
   }
 }
 template <class T, class F>
-T* created(F&& body) {
+T* created(F&& body) noexcept {
   try {
     return body();
   } catch (const std::bad_alloc&) {
@@ -95,7 +97,9 @@ template <class F>
 loom_status plan_text(loom_plan* plan, size_t program, loom_bytes* out, F&& make) {
   return guarded([&] {
     if (program >= plan->value.program_count()) return LOOM_MISUSE;
-    plan->texts.push_back(make(plan->value));
+    std::string text = make(plan->value);
+    const std::lock_guard lock(plan->mutex);
+    plan->texts.push_back(std::move(text));
     *out = bytes(plan->texts.back());
     return LOOM_OK;
   });
@@ -188,7 +192,7 @@ loom_status loom_prepare(loom_linked* linked, const loom_strings* roots, loom_me
     auto made = api::prepare(std::move(module),
                              roots != nullptr ? strings(*roots) : std::vector<std::string>(),
                              messages->value);
-    if (made) *plan = new loom_plan{std::move(*made), {}};
+    if (made) *plan = new loom_plan{std::move(*made), {}, {}};
     return status(*plan != nullptr);
   });
 }
