@@ -42,15 +42,16 @@ struct Flags {
 
 void declare(CLI::App& app, Flags& flags) {
   flags.link.declare(app);
-  app.add_option("--device", flags.device, "where the program runs: cpu, interp, cuda, vulkan")
+  app.add_option("--device", flags.device, "where the program runs; cpu is the only device so far")
       ->capture_default_str();
   app.add_option("--parameters", flags.parameters,
                  ".gguf or .safetensors file that supplies parameters: [%root=]FILE")
       ->expected(1)
       ->take_all();
   flags.operands.declare(app);
-  app.add_option("--executable", flags.executables,
-                 "satisfy an entry with an executable made elsewhere: @e=FILE[:entry]")
+  app.add_option(
+         "--executable", flags.executables,
+         "satisfy an entry with an executable made elsewhere (not supported yet): @e=FILE[:entry]")
       ->expected(1)
       ->take_all();
   app.add_option("--repeat", flags.repeat, "issue so many times")
