@@ -14,9 +14,9 @@
 namespace loom {
 
 struct ExpandOptions {
-  bool calls = false;        // enter func.call where call_target() says so
+  bool calls = false;        // enter func.call where the language obliges
   bool pure_calls = false;   // also those without an `inline` obligation
-  bool loops = false;        // run loops that unroll_wanted() says so
+  bool loops = false;        // run loops that `unroll` obliges
   bool exact_loops = false;  // run every loop with exact bounds
   uint64_t max_operations = uint64_t{1} << 24;
 };
@@ -62,7 +62,6 @@ class Expander {
 
   bool run();
   bool visit(OpId op);
-  bool visit_terminator(OpId op);
   void end_frame(OpId terminator);
   void end_iteration(Frame& frame, OpId terminator);
   void end_region(Frame& frame);

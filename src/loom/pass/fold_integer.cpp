@@ -222,11 +222,9 @@ class IntegerFolder {
     if (is_unsigned_division() && s_.cb && std::has_single_bit(s_.cb->bits)) {
       return build(step(ScalarAndI, input_.result, {s_.a, number(s_.cb->bits - 1)}));
     }
-    if (!is_unsigned_division() || kind_ != ScalarKind::I1) {
-      // Already below the divisor.
-      const IntFacts a = rewriter_.facts(s_.a), b = rewriter_.facts(s_.b);
-      if (a.lo >= 0 && b.lo > 0 && a.hi < b.lo) return take(s_.a);
-    }
+    // Already below the divisor.
+    const IntFacts a = rewriter_.facts(s_.a), b = rewriter_.facts(s_.b);
+    if (a.lo >= 0 && b.lo > 0 && a.hi < b.lo) return take(s_.a);
     return FoldResult::none();
   }
 

@@ -40,7 +40,7 @@ struct LoweringPlan {
   uint64_t largest_body = 0;  // operations of the largest function after inlining
 };
 
-// Operations that a target does not lower yet, besides those that no LLVM target does.
+// The target that asks.
 struct LoweringTarget {
   std::string_view name;  // for the diagnostics
 };
