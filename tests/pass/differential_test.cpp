@@ -59,9 +59,8 @@ TEST(Differential, PassesKeepWhatRandomProgramsCompute) {
     PassRunner runner;
     ASSERT_TRUE(runner.run(context, function, {"canonicalize", "cse", "canonicalize", "dce"}));
     const std::string text = source + "becomes\n" + print_text(module);
-    ASSERT_TRUE(verify_module(module, diagnostics))
-        << diagnostics.all().front().message() << "\n"
-        << text;
+    ASSERT_TRUE(verify_module(module, diagnostics)) << diagnostics.all().front().message() << "\n"
+                                                    << text;
     folded += text.size() < 2 * source.size() ? 1 : 0;
     for (size_t i = 0; i < arguments.size(); ++i) {
       expect_same(before[i], evaluate_program(module, function, arguments[i]), text);
