@@ -21,7 +21,7 @@ struct RegionShape {
   bool split = false;
   bool induction = false;
   bool key = false;
-  int carried = -1;  // operand group that initializes the arguments after the induction variable
+  int8_t carried = -1;  // operand group that initializes the arguments after the induction variable
 };
 
 RegionShape region_shape(const OpInfo& info, unsigned index) {

@@ -72,7 +72,10 @@ bool ConfigBindings::add_file(std::string_view path, std::string_view content,
     pending.pop_back();
     if (value->is_object()) {
       for (const auto& [name, inner] : value->items()) {
-        pending.emplace_back(key.empty() ? name : key + "." + name, &inner);
+        std::string dotted = key;
+        if (!dotted.empty()) dotted += '.';
+        dotted += name;
+        pending.emplace_back(std::move(dotted), &inner);
       }
     } else if (value->is_string()) {
       bind({key, value->get<std::string>(), std::string(path)}, false);

@@ -46,6 +46,7 @@ bool Linker::specialize_one(std::string_view request) {
   const std::string_view value_text = request.substr(equals + 1);
   if (std::ranges::find(root_names_, root) == root_names_.end()) {
     std::vector<std::string> known;
+    known.reserve(root_names_.size());
     for (const std::string& item : root_names_) known.push_back("@" + item);
     return fail(diagnostics_, root, Location(), "it is not a root of this link",
                 known.empty() ? "" : "roots are " + joined(known));
