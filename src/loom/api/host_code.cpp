@@ -75,10 +75,13 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     const size_t threads =
         options.threads != 0 ? options.threads : std::max(1u, std::thread::hardware_concurrency());
     std::vector<std::jthread> helpers;
-    try {
-      for (size_t i = 1; i < std::min(threads, requests.size()); ++i) helpers.emplace_back(work);
-    } catch (const std::system_error&) {
-      // The system gives no more threads; those that there are do the work.
+    // Where the system gives no more threads, those that there are do the work.
+    for (size_t i = 1; i < std::min(threads, requests.size()); ++i) {
+      try {
+        helpers.emplace_back(work);
+      } catch (const std::system_error&) {
+        break;
+      }
     }
     work();
   }

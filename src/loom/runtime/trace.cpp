@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 
 #include "loom/command/schedule.h"
 
@@ -19,7 +20,9 @@ void Trace::record(DispatchEvent event) {
 
 std::vector<DispatchEvent> Trace::events() const {
   std::vector<DispatchEvent> sorted = events_;
-  std::ranges::stable_sort(sorted, {}, &DispatchEvent::begin);
+  std::ranges::sort(sorted, {}, [](const DispatchEvent& event) {
+    return std::tuple(event.begin, event.end, event.command, event.first_workgroup);
+  });
   return sorted;
 }
 
