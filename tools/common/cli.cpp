@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <new>
@@ -142,13 +143,18 @@ ExitCode Tool::result() const {
 int run_main(int argc, const char* const* argv, const ToolInfo& info, const ToolSetup& setup,
              const ToolBody& body) {
   install_reproducer(argc, argv);
+  // A reader that went away is a failed write, which is reported and leaves no temporary file.
+  std::signal(SIGPIPE, SIG_IGN);
   Tool tool(wants_json(argc, argv));
   ExitCode code = ExitCode::Success;
   try {
     code = run_tool(argc, argv, info, setup, body, tool);
   } catch (const std::bad_alloc&) {
     tool.flush_diagnostics();
-    std::fputs("error: out of memory\n", stderr);
+    std::fputs(tool.json_diagnostics()
+                   ? "{\"severity\":\"error\",\"code\":\"RUN/013\",\"message\":\"out of memory\"}\n"
+                   : "error[RUN/013]: out of memory\n",
+               stderr);
     return static_cast<int>(ExitCode::Environment);
   } catch (const std::exception& error) {
     tool.flush_diagnostics();

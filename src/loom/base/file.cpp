@@ -89,13 +89,20 @@ FileResult<std::string> stage(const std::string& path, const std::string& target
   return temporary;
 }
 
-// Devices, pipes and sockets cannot be replaced by renaming; they are written in place.
+bool is_standard_output(const std::string& path) { return path == "-" || path == "/dev/stdout"; }
+
+// Standard output, devices, pipes and sockets cannot be replaced by renaming; they are written in
+// place.
 bool is_special(const std::string& path) {
   struct stat info;
-  return ::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode);
+  return is_standard_output(path) ||
+         (::stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode));
 }
 
 FileResult<void> write_special(const std::string& path, std::string_view content) {
+  if (is_standard_output(path)) {
+    return write_descriptor(STDOUT_FILENO, "standard output", content);
+  }
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
   if (file.fd < 0) return system_error(path);
   return write_descriptor(file.fd, path, content);
@@ -142,7 +149,6 @@ MappedFile::~MappedFile() {
 }
 
 FileResult<void> write_file(const std::string& path, std::string_view content) {
-  if (path == "-") return write_descriptor(STDOUT_FILENO, "standard output", content);
   if (is_special(path)) return write_special(path, content);
   const std::string target = target_of(path);
   auto temporary = stage(path, target, content);
@@ -193,6 +199,11 @@ FileResult<void> OutputSet::add_folder(const std::string& path) {
 }
 
 FileResult<void> OutputSet::commit() {
+  // Replaced files cannot be brought back, so what is more likely to fail comes first.
+  for (const Special& output : special_) {
+    if (auto written = write_special(output.path, output.content); !written) return written;
+  }
+  special_.clear();
   std::vector<std::string> fresh;
   for (size_t i = 0; i < staged_.size(); ++i) {
     const Staged& file = staged_[i];
@@ -206,10 +217,6 @@ FileResult<void> OutputSet::commit() {
   }
   staged_.clear();
   created_folders_.clear();
-  // What went into a device or pipe cannot be taken back, so these come last.
-  for (const Special& output : special_) {
-    if (auto written = write_special(output.path, output.content); !written) return written;
-  }
   return {};
 }
 

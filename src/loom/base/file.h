@@ -59,7 +59,7 @@ class OutputSet {
   // Creates the folder and its missing parents now.
   FileResult<void> add_folder(const std::string& path);
   // If one rename fails, the files renamed before it are removed again where they did not exist.
-  // Devices and pipes are written once all files are in place.
+  // Standard output, devices and pipes are written before: when one fails, no file appears.
   FileResult<void> commit();
 
  private:

@@ -217,6 +217,18 @@ TEST_F(Files, OutputSetWhoseCommitFailsTakesItsNewFilesBack) {
   EXPECT_EQ(names(), Names{});
 }
 
+TEST_F(Files, OutputSetLeavesNothingWhenADeviceIsFull) {
+  {
+    OutputSet set;
+    ASSERT_TRUE(set.add(at("a"), "one"));
+    ASSERT_TRUE(set.add("/dev/full", "two"));
+    const auto committed = set.commit();
+    ASSERT_FALSE(committed);
+    EXPECT_EQ(committed.error().path, "/dev/full");
+  }
+  EXPECT_EQ(names(), Names{});
+}
+
 TEST_F(Files, OutputSetFolderOnTopOfAFileIsAnError) {
   ASSERT_TRUE(write_file(at("file"), "text"));
   OutputSet set;

@@ -49,13 +49,8 @@ FileResult<void> emit_command_set(const PreparedPlan& plan,
   ManifestFiles files;
   if (auto added = add_all(outputs, plan, requests, paths, files); !added) return added;
   const std::string manifest = manifest_json(plan, files);
-  if (paths.manifest != "-") {
-    if (auto added = outputs.add(paths.manifest, manifest); !added) return added;
-    return outputs.commit();
-  }
-  // Standard output cannot be taken back, so it comes last.
-  if (auto committed = outputs.commit(); !committed) return committed;
-  return write_file("-", manifest);
+  if (auto added = outputs.add(paths.manifest, manifest); !added) return added;
+  return outputs.commit();
 }
 
 }  // namespace loom
