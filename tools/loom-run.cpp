@@ -56,6 +56,8 @@ void declare(CLI::App& app, Flags& flags) {
       ->take_all();
   app.add_option("--repeat", flags.repeat, "issue so many times")
       ->check([](const std::string& count) {
+        // More than 64 bits would be taken for the greatest number that fits.
+        if (count.size() > 15) return std::string("issue fewer than 10^15 times");
         return count == "0" ? std::string("issue at least once") : std::string();
       })
       ->capture_default_str();
@@ -238,7 +240,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   const auto device = make_cpu_device();
   const HostCode::Attachment attached = code->attach(program);
   const auto materialized = steps.run("materializing", [&] {
-    return device->materialize({&*plan, 0, &parameters, attached.entries, attached.needs},
+    return device->materialize({&*plan, 0, &parameters, attached.entries, attached.needs.bindings,
+                                attached.needs.parameter_bytes},
                                diagnostics);
   });
   if (!materialized) return tool.result();

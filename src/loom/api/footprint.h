@@ -5,19 +5,54 @@
 #include <vector>
 
 #include "loom/command/plan.h"
+#include "loom/dialect/eval.h"
+#include "loom/dialect/numeric.h"
 #include "loom/ir/module.h"
 #include "loom/runtime/program.h"
 
 namespace loom {
 
-// By launch argument of the kernel: what its view type and the buffer.view operations over it need,
-// wherever offset and extents are constant. A view under a branch counts, taken or not. The body of
-// the kernel must be open.
-std::vector<StorageNeed> kernel_needs(const Module& module, OpId kernel);
+// A value inside a kernel that follows from its scalar launch arguments alone.
+struct LaunchValue {
+  enum class Kind : uint8_t { Constant, Argument, Operation };
+  Kind kind = Kind::Constant;
+  ScalarValue constant;   // of an argument and of an operation: the kind of the result
+  uint32_t argument = 0;  // launch argument
+  OpKind op{};
+  EvalAttrs attrs;
+  std::vector<uint32_t> operands;  // earlier values
+};
 
-// By binding row of the program: the needs of each dispatched kernel, moved to where its arguments
-// lie in the bindings. `kernels` is by entry slot.
-std::vector<StorageNeed> binding_needs(const PreparedProgram& program,
-                                       std::span<const std::vector<StorageNeed>> kernels);
+// A view over the storage of a launch argument.
+struct LaunchView {
+  uint32_t argument = 0;
+  uint32_t offset = 0;            // number of a value, in bytes
+  std::vector<int64_t> fixed;     // extents that the type states
+  std::vector<uint32_t> extents;  // numbers of the values that are the others
+  uint32_t element_bytes = 0;
+  uint64_t alignment = 1;
+};
+
+// What the views in a kernel's body reach.
+struct KernelNeeds {
+  std::vector<StorageNeed> exact;   // by launch argument: of views that every launch has alike
+  std::vector<LaunchValue> values;  // operands before their users
+  std::vector<LaunchView> views;    // those that follow from the launch's scalars
+};
+
+// What the view types of launch arguments and the buffer.view operations over launch arguments
+// need, wherever offset and extents are constant or follow from scalar launch arguments. A view
+// under a branch counts, taken or not. The body of the kernel must be open.
+KernelNeeds kernel_needs(const Module& module, OpId kernel);
+
+// The needs of each dispatched kernel, moved to where its arguments lie.
+struct ProgramNeeds {
+  std::vector<StorageNeed> bindings;      // by binding row of the program
+  std::vector<uint64_t> parameter_bytes;  // by parameter row
+};
+
+// `kernels` is by entry slot; null where nothing serves it.
+ProgramNeeds program_needs(const PreparedProgram& program,
+                           std::span<const KernelNeeds* const> kernels);
 
 }  // namespace loom

@@ -26,7 +26,7 @@ void copy_diagnostics(const Diagnostics& from, Diagnostics& to) {
 // but the engine.
 struct Compiled {
   std::optional<JitKernel> kernel;
-  std::vector<StorageNeed> needs;
+  KernelNeeds needs;
   Diagnostics diagnostics;
 };
 
@@ -110,18 +110,18 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
 
 HostCode::Attachment HostCode::attach(const PreparedProgram& program) const {
   Attachment made;
-  std::vector<std::vector<StorageNeed>> needs;
+  std::vector<const KernelNeeds*> needs;
   for (const uint32_t entry : program.slots) {
     if (const int32_t kernel = kernel_of_[entry]; kernel >= 0) {
       const Kernel& serving = kernels_[static_cast<size_t>(kernel)];
       made.entries.push_back(reinterpret_cast<EntryAddress>(serving.code.entry()));
-      needs.push_back(serving.needs);
+      needs.push_back(&serving.needs);
     } else {
       made.entries.push_back(0);
-      needs.emplace_back();
+      needs.push_back(nullptr);
     }
   }
-  made.needs = binding_needs(program, needs);
+  made.needs = program_needs(program, needs);
   return made;
 }
 

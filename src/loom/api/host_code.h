@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "loom/api/footprint.h"
 #include "loom/command/plan.h"
 #include "loom/command/prepare.h"
 #include "loom/diag/diagnostic.h"
@@ -36,14 +37,14 @@ class HostCode {
   // What materialization takes for one program of that plan.
   struct Attachment {
     std::vector<EntryAddress> entries;  // by slot; 0 where no request serves it
-    std::vector<StorageNeed> needs;     // by binding row
+    ProgramNeeds needs;
   };
   Attachment attach(const PreparedProgram& program) const;
 
  private:
   struct Kernel {
     JitKernel code;
-    std::vector<StorageNeed> needs;  // by launch argument
+    KernelNeeds needs;
   };
 
   std::unique_ptr<JitEngine> engine_;

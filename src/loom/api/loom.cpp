@@ -276,7 +276,7 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
       executables.state()->code->attach(program_of(prepared, program));
   auto made = device.state()->device->materialize(
       {&prepared, static_cast<uint32_t>(program), &parameters.state()->set, attached.entries,
-       attached.needs},
+       attached.needs.bindings, attached.needs.parameter_bytes},
       messages.state().diagnostics);
   if (!made) return std::nullopt;
   return Program(std::make_shared<Program::State>(

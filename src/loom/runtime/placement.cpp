@@ -54,6 +54,7 @@ void report_copies(const PreparedProgram& program, std::span<const ParameterCopy
 
 std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProgram& program,
                                                               const ParameterSet& parameters,
+                                                              std::span<const uint64_t> reached,
                                                               Diagnostics& diagnostics) {
   ParameterPlacement placement;
   placement.addresses_.resize(program.parameters.size());
@@ -68,12 +69,13 @@ std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProg
       continue;
     }
     const std::span<const std::byte> bytes = found.entry->bytes;
-    if (bytes.size() != row.length) {
+    const uint64_t needed = std::max(row.length, reached.empty() ? 0 : reached[i]);
+    if (bytes.size() != row.length || needed > row.length) {
       diagnostics.emit(Diag::RunParameterSize, {},
                        {{"key", row.key},
                         {"found", std::to_string(bytes.size())},
                         {"file", found.file->path()},
-                        {"needed", std::to_string(row.length)}});
+                        {"needed", std::to_string(needed)}});
       continue;
     }
     placement.addresses_[i] = bytes.data();

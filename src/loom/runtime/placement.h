@@ -29,10 +29,12 @@ struct ParameterCopy {
 // 256 or of its alignment if that is greater. Immutable afterwards.
 class ParameterPlacement {
  public:
-  // Reports every key that no file has (RUN/004) or that has another size (RUN/005), and
-  // tells of copies in one remark a file (RUN/016).
+  // `reached` is empty or says by row how many bytes kernels view. Reports every key that no file
+  // has (RUN/004), or that has another size or a smaller one than is viewed (RUN/005), and tells of
+  // copies in one remark a file (RUN/016).
   static std::optional<ParameterPlacement> resolve(const PreparedProgram& program,
                                                    const ParameterSet& parameters,
+                                                   std::span<const uint64_t> reached,
                                                    Diagnostics& diagnostics);
 
   // First byte of each row of the table.

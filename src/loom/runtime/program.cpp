@@ -95,7 +95,8 @@ bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
                       {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
                                             command.count[2])}});
   }
-  auto placed = ParameterPlacement::resolve(program, *source.parameters, diagnostics);
+  auto placed =
+      ParameterPlacement::resolve(program, *source.parameters, source.parameter_bytes, diagnostics);
   if (placed) parameters_ = std::move(*placed);
   return diagnostics.error_count() == errors;
 }

@@ -44,6 +44,8 @@ struct ProgramSource {
   // By row of the program's bindings; empty, or what the views inside of kernels ask for. The
   // ranges that dispatches state are added.
   std::span<const StorageNeed> needs;
+  // By row of the program's parameters; empty, or the bytes that those views reach.
+  std::span<const uint64_t> parameter_bytes;
 };
 
 class Invocation;

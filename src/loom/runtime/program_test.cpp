@@ -167,7 +167,7 @@ TEST(Placement, AlignedBytesAreUsedWhereTheyAreMapped) {
   Diagnostics diagnostics;
   auto file = ParameterFile::from_bytes(weights.bytes, "w.safetensors", diagnostics);
   ASSERT_TRUE(file && parameters.add(std::move(*file), "weights", diagnostics));
-  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, diagnostics);
+  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, {}, diagnostics);
   ASSERT_TRUE(placed);
   EXPECT_TRUE(placed->copies().empty());
   EXPECT_EQ(placed->addresses()[0], parameters.find("weights", "a").entry->bytes.data());
@@ -183,7 +183,7 @@ TEST(Placement, MisalignedBytesArePackedInTableOrder) {
   Diagnostics diagnostics;
   auto file = ParameterFile::from_bytes(weights.bytes, "w.safetensors", diagnostics);
   ASSERT_TRUE(file && parameters.add(std::move(*file), "", diagnostics));
-  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, diagnostics);
+  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, {}, diagnostics);
   ASSERT_TRUE(placed);
   ASSERT_EQ(placed->copies().size(), 2u);
   EXPECT_EQ(placed->copies()[0].row, 0u);
@@ -213,7 +213,7 @@ TEST(Placement, GreaterAlignmentsThanAPageAreMet) {
   Diagnostics diagnostics;
   auto file = ParameterFile::from_bytes(weights.bytes, "w.safetensors", diagnostics);
   ASSERT_TRUE(file && parameters.add(std::move(*file), "", diagnostics));
-  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, diagnostics);
+  const auto placed = ParameterPlacement::resolve(plan.programs[0], parameters, {}, diagnostics);
   ASSERT_TRUE(placed);
   EXPECT_EQ(placed->copies().back().offset, 8192u);
   EXPECT_EQ(reinterpret_cast<uintptr_t>(placed->addresses()[0]) % 1024, 0u);
@@ -226,10 +226,10 @@ TEST(Placement, MissingAndWrongKeysAreReportedTogether) {
   plan.programs[0].parameters = {{0, "blk.13.weight", 32, 4}, {0, "blk.12.weights", 32, 4}};
   ParameterSet parameters;
   Diagnostics diagnostics;
-  EXPECT_FALSE(ParameterPlacement::resolve(plan.programs[0], parameters, diagnostics));
+  EXPECT_FALSE(ParameterPlacement::resolve(plan.programs[0], parameters, {}, diagnostics));
   auto file = ParameterFile::from_bytes(weights.bytes, "w.safetensors", diagnostics);
   ASSERT_TRUE(file && parameters.add(std::move(*file), "weights", diagnostics));
-  EXPECT_FALSE(ParameterPlacement::resolve(plan.programs[0], parameters, diagnostics));
+  EXPECT_FALSE(ParameterPlacement::resolve(plan.programs[0], parameters, {}, diagnostics));
   const std::string flag = " (pass a .gguf or .safetensors file with --parameters=%weights=FILE)";
   EXPECT_EQ(
       messages(diagnostics),
