@@ -1,5 +1,6 @@
 #include "loom/target/llvm/integer_ops.h"
 
+#include <llvm/ADT/APInt.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 
@@ -70,6 +71,22 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, OpKind op, llvm::Value* a, Scala
   }
 }
 
+// A division without a defined result gives some number: the processor's trap, or what LLVM infers
+// from one that cannot be, would take the whole process along.
+llvm::Value* divisor(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, bool is_signed) {
+  llvm::Type* const type = y->getType();
+  llvm::Value* undefined = b.CreateIsNull(y);
+  if (is_signed) {
+    llvm::Value* const least =
+        llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getIntegerBitWidth()));
+    llvm::Value* const minus_one = llvm::ConstantInt::getAllOnesValue(type);
+    llvm::Value* const overflows =
+        b.CreateAnd(b.CreateICmpEQ(y, minus_one), b.CreateICmpEQ(x, least));
+    undefined = b.CreateOr(undefined, overflows);
+  }
+  return b.CreateSelect(undefined, llvm::ConstantInt::get(type, 1), y);
+}
+
 }  // namespace
 
 llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const EvalAttrs& attrs,
@@ -102,14 +119,14 @@ llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const Eval
       return b.CreateAdd(b.CreateMul(x, y), operands[2]);
     case IndexDiv:  // the dividend is not negative and the divisor is positive
     case ScalarDivUI:
-      return b.CreateUDiv(x, y);
+      return b.CreateUDiv(x, divisor(b, x, y, false));
     case IndexRem:
     case ScalarRemUI:
-      return b.CreateURem(x, y);
+      return b.CreateURem(x, divisor(b, x, y, false));
     case ScalarDivSI:
-      return b.CreateSDiv(x, y);
+      return b.CreateSDiv(x, divisor(b, x, y, true));
     case ScalarRemSI:
-      return b.CreateSRem(x, y);
+      return b.CreateSRem(x, divisor(b, x, y, true));
     case IndexMin:
     case ScalarMinSI:
       return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);
