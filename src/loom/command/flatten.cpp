@@ -16,6 +16,8 @@
 namespace loom {
 namespace {
 
+// Programs that launch others twice, forty levels deep, must end in a diagnostic.
+constexpr uint64_t kMaxOperations = uint64_t{1} << 24;
 constexpr unsigned kCallee = attr_slot(OpKind::CommandProgramLaunch, "callee");
 
 std::vector<OpId> launches_in(const Module& module, OpId program) {
@@ -38,6 +40,7 @@ class Flattener {
       Frame& frame = stack_.back();
       if (frame.next == frame.launches.size()) {
         if (!inline_launches(frame)) return false;
+        size_[frame.program.index()] = count_operations(frame.program);
         state_[frame.program.index()] = State::Done;
         stack_.pop_back();
         continue;
@@ -132,10 +135,25 @@ class Flattener {
     return serial;
   }
 
+  uint64_t count_operations(OpId program) const {
+    uint64_t count = 0;
+    for_each_nested(module_, program, [&](OpId) { ++count; });
+    return count;
+  }
+
+  bool report_too_large(OpId launch) {
+    diagnostics_.emit(Diag::LoweringTooLarge, module_.location(launch),
+                      {{"op", std::string(op_info(OpKind::CommandProgramLaunch).name)},
+                       {"limit", fmt::format("{}", kMaxOperations)}});
+    return false;
+  }
+
   bool inline_launches(const Frame& frame) {
     for (OpId launch : frame.launches) {
       const OpId callee = *resolve(launch);
       if (!check_contract(launch, callee)) return false;
+      created_ += size_[callee.index()];
+      if (created_ > kMaxOperations) return report_too_large(launch);
       const RegionId body = module_.op_region(callee, 0);
       const OpId serial = make_serial(module_.location(launch));
       module_.insert_before(launch, serial);
@@ -238,6 +256,8 @@ class Flattener {
   Diagnostics& diagnostics_;
   std::vector<Frame> stack_;
   std::unordered_map<uint32_t, State> state_;
+  std::unordered_map<uint32_t, uint64_t> size_;  // operations in a finished program
+  uint64_t created_ = 0;                         // operations cloned so far, about
 };
 
 }  // namespace
