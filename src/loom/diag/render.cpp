@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 namespace loom {
 namespace {
@@ -17,6 +18,15 @@ std::string place_text(const Location& location, const SourceFiles& files) {
 
 // The bytes after the first of a UTF-8 character; they take no column of their own.
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xc0) == 0x80; }
+
+// Text from a file cannot steer the terminal; each control character still takes one column.
+std::string printable(std::string text) {
+  for (char& byte : text) {
+    const auto code = static_cast<unsigned char>(byte);
+    if ((code < 0x20 && byte != '\t' && byte != '\n') || code == 0x7f) byte = '?';
+  }
+  return text;
+}
 
 // Long lines are cut to a window around the caret, so that one huge line cannot flood a terminal.
 void append_excerpt(std::string& out, const Location& location, const SourceFiles& files) {
@@ -43,7 +53,7 @@ void append_excerpt(std::string& out, const Location& location, const SourceFile
   for (size_t i = caret + 1; i < last; ++i) {
     if (!is_continuation(line[i])) marks.push_back('~');
   }
-  out += fmt::format("  {}\n  {}\n", line, marks);
+  out += fmt::format("  {}\n  {}\n", printable(std::move(line)), marks);
 }
 
 nlohmann::ordered_json place_json(const Location& location, const SourceFiles& files) {
@@ -62,7 +72,7 @@ nlohmann::ordered_json place_json(const Location& location, const SourceFiles& f
 std::string render_text(const Diagnostic& diagnostic, const SourceFiles& files) {
   std::string out = fmt::format("{}{}[{}]: {}\n", place_text(diagnostic.location, files),
                                 severity_name(diagnostic.severity), diag_code(diagnostic.id),
-                                diagnostic.message());
+                                printable(diagnostic.message()));
   append_excerpt(out, diagnostic.location, files);
   if (const std::string hint = diagnostic.hint(); !hint.empty()) {
     out += fmt::format("  hint: {}\n", hint);
