@@ -172,9 +172,9 @@ bool Parser::parse_attachments(Type& type) {
     int64_t align = 0;
     const Token place = token_;
     if (!parse_integer(align)) return false;
-    if (align <= 0 || align > (int64_t{1} << 31)) {
+    if (align <= 0 || align > (int64_t{1} << 31) || (align & (align - 1)) != 0) {
       return error(Diag::ParseMalformedType, place,
-                   {{"detail", "the alignment must be from 1 to 2147483648"}});
+                   {{"detail", "the alignment must be a power of two from 1 to 2147483648"}});
     }
     type.align = static_cast<uint32_t>(align);
     if (!need(TokenKind::RightParen, "')'")) return false;
