@@ -12,7 +12,6 @@ TABLE = "src/loom/diag/diagnostics.def"
 ROW = re.compile(r"^LOOM_DIAGNOSTIC\((\w+), (\w+), (\d+)", re.MULTILINE)
 UNTESTED = {
     "LOWERING/002": "an internal failure of the code generator; no input is known to cause it",
-    "RUN/013": "needs a machine without memory",
 }
 
 

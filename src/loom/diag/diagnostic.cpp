@@ -49,16 +49,21 @@ Substituted substitute(std::string_view pattern, const std::vector<DiagParam>& p
   return result;
 }
 
-std::string_view nth_line(std::string_view text, uint32_t line) {
-  size_t begin = 0;
-  for (uint32_t i = 1; i < line; ++i) {
-    const size_t end = text.find('\n', begin);
-    if (end == std::string_view::npos) return {};
-    begin = end + 1;
+std::vector<size_t> line_begins(std::string_view text) {
+  std::vector<size_t> begins{0};
+  for (size_t end = text.find('\n'); end != std::string_view::npos;
+       end = text.find('\n', end + 1)) {
+    begins.push_back(end + 1);
   }
-  std::string_view result = text.substr(begin, text.find('\n', begin) - begin);
-  if (result.ends_with('\r')) result.remove_suffix(1);
-  return result;
+  return begins;
+}
+
+// Equal for diagnostics of equal code, place and parameters.
+uint64_t identity(Diag id, const Location& location, const std::vector<DiagParam>& params) {
+  uint64_t hash = hash_combine(static_cast<uint64_t>(id), location.file.index());
+  hash = hash_combine(hash, (static_cast<uint64_t>(location.line) << 32) | location.column);
+  for (const DiagParam& param : params) hash = hash_combine(hash, hash_bytes(param.value));
+  return hash;
 }
 
 }  // namespace
@@ -80,13 +85,29 @@ FileId SourceFiles::add_reference(std::string path, uint64_t hash) {
   return FileId(files_.size() - 1);
 }
 
+const SourceFiles::Lines& SourceFiles::lines_of(FileId id) const {
+  const auto [found, fresh] = lines_.try_emplace(id.index());
+  Lines& lines = found->second;
+  if (!fresh) return lines;
+  const File& file = files_[id.index()];
+  if (!file.has_text && file.path != "-") {
+    auto text = read_file(file.path);
+    if (text && hash_bytes(*text) == file.hash) lines.disk_text = std::move(*text);
+  }
+  lines.begins = line_begins(file.has_text ? file.text : lines.disk_text);
+  return lines;
+}
+
 std::string SourceFiles::line_text(FileId id, uint32_t line) const {
   if (!id.valid() || id.index() >= files_.size() || line == 0) return {};
   const File& file = files_[id.index()];
-  if (file.has_text) return std::string(nth_line(file.text, line));
-  const auto text = file.path == "-" ? std::unexpected(FileError{}) : read_file(file.path);
-  if (!text || hash_bytes(*text) != file.hash) return {};
-  return std::string(nth_line(*text, line));
+  const Lines& lines = lines_of(id);
+  if (line > lines.begins.size()) return {};
+  const std::string_view text = file.has_text ? file.text : lines.disk_text;
+  const size_t begin = lines.begins[line - 1];
+  std::string_view result = text.substr(begin, text.find('\n', begin) - begin);
+  if (result.ends_with('\r')) result.remove_suffix(1);
+  return std::string(result);
 }
 
 std::string_view severity_name(Severity severity) {
@@ -117,10 +138,7 @@ Diagnostic& Diagnostics::emit(Diag id, Location location, std::vector<DiagParam>
 
 Diagnostic& Diagnostics::emit_as(Severity severity, Diag id, Location location,
                                  std::vector<DiagParam> params) {
-  const bool repeated = std::ranges::any_of(all_, [&](const Diagnostic& earlier) {
-    return earlier.id == id && earlier.location == location && location.valid() &&
-           std::ranges::equal(earlier.params, params, {}, &DiagParam::value, &DiagParam::value);
-  });
+  const bool repeated = location.valid() && !seen_.insert(identity(id, location, params)).second;
   if (stopped() || repeated) {
     overflow_ = {id, severity, location, std::move(params), {}};
     return overflow_;
@@ -139,6 +157,7 @@ Diagnostic& Diagnostics::emit_as(Severity severity, Diag id, Location location,
 
 void Diagnostics::clear() {
   all_.clear();
+  seen_.clear();
   error_count_ = 0;
 }
 

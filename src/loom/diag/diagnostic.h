@@ -10,6 +10,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "loom/base/id.h"
@@ -31,7 +32,8 @@ struct Location {
 };
 
 // Source files by id. Text given here is kept for carets; a file known by path and hash alone (from
-// bytecode) shows its line only if the file on disk still matches. Not thread-safe.
+// bytecode) is read when a line of it is first asked for, and shows nothing unless it still matches.
+// Not thread-safe.
 class SourceFiles {
  public:
   struct File {
@@ -49,7 +51,16 @@ class SourceFiles {
   std::string line_text(FileId id, uint32_t line) const;
 
  private:
+  // Where the lines of a file begin, found when the first one is asked for; `disk_text` is the
+  // content of a file known by reference, empty when it no longer matches.
+  struct Lines {
+    std::string disk_text;
+    std::vector<size_t> begins;
+  };
+  const Lines& lines_of(FileId id) const;
+
   std::vector<File> files_;
+  mutable std::unordered_map<uint32_t, Lines> lines_;  // by file
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;
 };
 
@@ -120,6 +131,7 @@ class Diagnostics {
   size_t limit_;
   size_t error_count_ = 0;
   std::vector<Diagnostic> all_;
+  std::unordered_set<uint64_t> seen_;  // hashes of code, place and parameters
   Diagnostic overflow_;
 };
 

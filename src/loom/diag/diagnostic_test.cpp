@@ -138,18 +138,23 @@ TEST(SourceFiles, LinesCountFromOneAndLoseTheirLineEnd) {
   EXPECT_EQ(files.line_text(FileId(), 1), "");
 }
 
-TEST(SourceFiles, ReferencedFileShowsItsLineOnlyWhileTheFileMatches) {
+TEST(SourceFiles, ReferencedFileShowsItsLineOnlyIfTheFileMatches) {
   const std::string path = testing::TempDir() + "loom_source_files_test.loom";
   ASSERT_TRUE(write_file(path, "first\nsecond\n"));
+  const uint64_t hash = hash_bytes("first\nsecond\n");
   SourceFiles files;
-  const FileId id = files.add_reference(path, hash_bytes("first\nsecond\n"));
-  EXPECT_EQ(files.add_reference(path, hash_bytes("first\nsecond\n")), id);
+  const FileId id = files.add_reference(path, hash);
+  EXPECT_EQ(files.add_reference(path, hash), id);
   EXPECT_NE(files.add_reference(path, 1), id);
   EXPECT_EQ(files.line_text(id, 2), "second");
   ASSERT_TRUE(write_file(path, "first\nchanged\n"));
-  EXPECT_EQ(files.line_text(id, 2), "");
+  SourceFiles changed;
+  EXPECT_EQ(changed.line_text(changed.add_reference(path, hash), 2), "");
   std::filesystem::remove(path);
-  EXPECT_EQ(files.line_text(id, 2), "");
+  SourceFiles missing;
+  EXPECT_EQ(missing.line_text(missing.add_reference(path, hash), 2), "");
+  // What was read once is kept.
+  EXPECT_EQ(files.line_text(id, 2), "second");
 }
 
 TEST(Diagnostics, ARepeatedDiagnosticIsReportedOnce) {
