@@ -4,12 +4,11 @@
 
 namespace loom {
 namespace {
-constexpr uint32_t kFree = StringId::kNone;
 constexpr size_t kFirstTableSize = 256;
 constexpr size_t kBlockSize = 16 * 1024;
 }  // namespace
 
-StringInterner::StringInterner() : table_(kFirstTableSize, kFree) {}
+StringInterner::StringInterner() : table_(kFirstTableSize) {}
 
 // Names are short, so a plain multiply over eight-byte chunks beats a general hash call.
 uint32_t StringInterner::hash_of(std::string_view text) {
@@ -31,45 +30,20 @@ uint32_t StringInterner::hash_of(std::string_view text) {
   return static_cast<uint32_t>(h >> 32);
 }
 
-size_t StringInterner::slot_of(std::string_view text, uint32_t hash) const {
-  const size_t mask = table_.size() - 1;
-  size_t slot = hash & mask;
-  while (table_[slot] != kFree) {
-    const Entry& entry = entries_[table_[slot]];
-    if (entry.hash == hash && entry.text == text) break;
-    slot = (slot + 1) & mask;
-  }
-  return slot;
+uint32_t StringInterner::row_of(std::string_view text, uint32_t hash) const {
+  return table_.find(hash, [&](uint32_t row) { return texts_[row] == text; });
 }
 
 StringId StringInterner::intern(std::string_view text) {
   const uint32_t hash = hash_of(text);
-  size_t slot = slot_of(text, hash);
-  if (table_[slot] != kFree) return StringId(table_[slot]);
-  if ((entries_.size() + 1) * 2 > table_.size()) {
-    grow();
-    slot = slot_of(text, hash);
-  }
-  const auto index = static_cast<uint32_t>(entries_.size());
-  entries_.push_back({store(text), hash});
-  table_[slot] = index;
-  return StringId(index);
+  if (const uint32_t row = row_of(text, hash); row != InternTable::kNone) return StringId(row);
+  texts_.push_back(store(text));
+  return StringId(table_.add(hash));
 }
 
 StringId StringInterner::find(std::string_view text) const {
-  const size_t slot = slot_of(text, hash_of(text));
-  return table_[slot] == kFree ? StringId() : StringId(table_[slot]);
-}
-
-void StringInterner::grow() {
-  std::vector<uint32_t> larger(table_.size() * 2, kFree);
-  const size_t mask = larger.size() - 1;
-  for (size_t i = 0; i < entries_.size(); ++i) {
-    size_t slot = entries_[i].hash & mask;
-    while (larger[slot] != kFree) slot = (slot + 1) & mask;
-    larger[slot] = static_cast<uint32_t>(i);
-  }
-  table_ = std::move(larger);
+  const uint32_t row = row_of(text, hash_of(text));
+  return row == InternTable::kNone ? StringId() : StringId(row);
 }
 
 std::string_view StringInterner::store(std::string_view text) {

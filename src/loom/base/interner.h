@@ -10,6 +10,7 @@
 #include "loom/base/check.h"
 #include "loom/base/hash.h"
 #include "loom/base/id.h"
+#include "loom/base/intern_table.h"
 
 namespace loom {
 
@@ -26,21 +27,16 @@ class StringInterner {
   StringId intern(std::string_view text);
   // Invalid when `text` was never interned.
   StringId find(std::string_view text) const;
-  std::string_view text(StringId id) const { return entries_[id.index()].text; }
-  size_t size() const { return entries_.size(); }
+  std::string_view text(StringId id) const { return texts_[id.index()]; }
+  size_t size() const { return texts_.size(); }
 
  private:
-  struct Entry {
-    std::string_view text;
-    uint32_t hash;
-  };
   static uint32_t hash_of(std::string_view text);
-  size_t slot_of(std::string_view text, uint32_t hash) const;
-  void grow();
+  uint32_t row_of(std::string_view text, uint32_t hash) const;
   std::string_view store(std::string_view text);
 
-  std::vector<Entry> entries_;
-  std::vector<uint32_t> table_;  // Open addressing; Id::kNone marks a free slot.
+  std::vector<std::string_view> texts_;
+  InternTable table_;
   std::vector<std::unique_ptr<char[]>> blocks_;
   size_t block_used_ = 0;
   size_t block_size_ = 0;

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/base/intern_table.h"
 #include "loom/base/interner.h"
 #include "loom/ir/type.h"
 
@@ -110,7 +111,7 @@ struct Attr {
 // Interns attributes; payload spans are copied in. Not thread-safe.
 class AttrStore {
  public:
-  AttrStore();
+  AttrStore() = default;
   AttrStore(AttrStore&&) = default;
   AttrStore& operator=(AttrStore&&) = default;
 
@@ -119,13 +120,11 @@ class AttrStore {
   size_t size() const { return attrs_.size(); }
 
  private:
-  static uint64_t hash_of(const Attr& attr);
+  static uint32_t hash_of(const Attr& attr);
   static bool equal(const Attr& a, const Attr& b);
-  void grow();
 
   std::vector<Attr> attrs_;
-  std::vector<uint64_t> hashes_;
-  std::vector<uint32_t> table_;
+  InternTable table_;
   std::vector<std::vector<int64_t>> ints_;
   std::vector<std::vector<DictEntry>> entries_;
   std::vector<std::vector<Predicate>> predicates_;

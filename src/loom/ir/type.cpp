@@ -34,8 +34,6 @@ constexpr std::array kKinds = {
 #include "loom/ir/types.def"
 };
 
-constexpr uint32_t kFree = TypeId::kNone;
-
 }  // namespace
 
 std::string_view scalar_name(ScalarKind kind) { return kScalars[static_cast<size_t>(kind)].text; }
@@ -73,7 +71,7 @@ bool Type::has_dynamic_dims() const {
   return std::ranges::any_of(dims, [](Dim dim) { return dim.is_dynamic(); });
 }
 
-TypeStore::TypeStore() : table_(64, kFree) {
+TypeStore::TypeStore() {
   for (size_t i = 0; i < kScalarCount; ++i) {
     intern({.kind = TypeKind::Scalar, .element = static_cast<ScalarKind>(i)});
   }
@@ -88,13 +86,13 @@ TypeId TypeStore::opaque(TypeKind kind) const {
   return TypeId(kScalarCount + static_cast<size_t>(kind) - 1);
 }
 
-uint64_t TypeStore::hash_of(const Type& type) {
+uint32_t TypeStore::hash_of(const Type& type) {
   uint64_t hash = (static_cast<uint64_t>(type.kind) << 8) | static_cast<uint64_t>(type.element);
   hash = hash_combine(hash, type.encoding.index());
   hash =
       hash_combine(hash, (static_cast<uint64_t>(type.align) << 32) | type.encoding_value.index());
   for (Dim dim : type.dims) hash = hash_combine(hash, static_cast<uint64_t>(dim.raw()));
-  return hash;
+  return static_cast<uint32_t>(hash ^ (hash >> 32));
 }
 
 bool TypeStore::equal(const Type& a, const Type& b) {
@@ -104,36 +102,16 @@ bool TypeStore::equal(const Type& a, const Type& b) {
 }
 
 TypeId TypeStore::intern(const Type& type) {
-  const uint64_t hash = hash_of(type);
-  const size_t mask = table_.size() - 1;
-  size_t slot = hash & mask;
-  for (; table_[slot] != kFree; slot = (slot + 1) & mask) {
-    if (hashes_[table_[slot]] == hash && equal(types_[table_[slot]], type)) {
-      return TypeId(table_[slot]);
-    }
-  }
-  const auto index = static_cast<uint32_t>(types_.size());
+  const uint32_t hash = hash_of(type);
+  const uint32_t known = table_.find(hash, [&](uint32_t row) { return equal(types_[row], type); });
+  if (known != InternTable::kNone) return TypeId(known);
   Type stored = type;
   if (!type.dims.empty()) {
     dim_storage_.emplace_back(type.dims.begin(), type.dims.end());
     stored.dims = dim_storage_.back();
   }
   types_.push_back(stored);
-  hashes_.push_back(hash);
-  table_[slot] = index;
-  if (types_.size() * 2 > table_.size()) grow();
-  return TypeId(index);
-}
-
-void TypeStore::grow() {
-  std::vector<uint32_t> larger(table_.size() * 2, kFree);
-  const size_t mask = larger.size() - 1;
-  for (size_t i = 0; i < hashes_.size(); ++i) {
-    size_t slot = hashes_[i] & mask;
-    while (larger[slot] != kFree) slot = (slot + 1) & mask;
-    larger[slot] = static_cast<uint32_t>(i);
-  }
-  table_ = std::move(larger);
+  return TypeId(table_.add(hash));
 }
 
 std::optional<uint64_t> dense_bytes(const Type& type) {

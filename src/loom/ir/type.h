@@ -11,6 +11,7 @@
 #include "loom/base/check.h"
 #include "loom/base/hash.h"
 #include "loom/base/id.h"
+#include "loom/base/intern_table.h"
 
 namespace loom {
 
@@ -102,13 +103,11 @@ class TypeStore {
   bool is_scalar(TypeId id) const { return id.index() < kScalarCount; }
 
  private:
-  static uint64_t hash_of(const Type& type);
+  static uint32_t hash_of(const Type& type);
   static bool equal(const Type& a, const Type& b);
-  void grow();
 
   std::vector<Type> types_;
-  std::vector<uint64_t> hashes_;
-  std::vector<uint32_t> table_;
+  InternTable table_;
   std::vector<std::vector<Dim>> dim_storage_;
 };
 
