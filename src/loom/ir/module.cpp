@@ -1,5 +1,6 @@
 #include "loom/ir/module.h"
 
+#include "loom/base/huge_pages.h"
 #include "loom/ir/walk.h"
 
 namespace loom {
@@ -65,11 +66,11 @@ OpId Module::defining_op(ValueId id) const {
 }
 
 void Module::reserve(size_t ops) {
-  ops_.reserve(ops_.size() + ops);
-  locations_.reserve(locations_.size() + ops);
-  values_.reserve(values_.size() + ops);
-  operand_pool_.reserve(operand_pool_.size() + 2 * ops);
-  attr_pool_.reserve(attr_pool_.size() + ops);
+  reserve_on_huge_pages(ops_, ops_.size() + ops);
+  reserve_on_huge_pages(locations_, locations_.size() + ops);
+  reserve_on_huge_pages(values_, values_.size() + ops);
+  reserve_on_huge_pages(operand_pool_, operand_pool_.size() + 2 * ops);
+  reserve_on_huge_pages(attr_pool_, attr_pool_.size() + ops);
 }
 
 OpId Module::create(const NewOp& request) {
