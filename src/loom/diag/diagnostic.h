@@ -32,8 +32,8 @@ struct Location {
 };
 
 // Source files by id. Text given here is kept for carets; a file known by path and hash alone (from
-// bytecode) is read when a line of it is first asked for, and shows nothing unless it still matches.
-// Not thread-safe.
+// bytecode) is read when a line of it is first asked for, and shows nothing unless it still
+// matches. Not thread-safe.
 class SourceFiles {
  public:
   struct File {
