@@ -330,6 +330,7 @@ TEST(Jit, ThreadsAddAndReleaseAtOnce) {
   const std::string text = Fixture::read("args.loom");
   std::vector<unsigned> right(4, 0);
   std::vector<std::thread> threads;
+  threads.reserve(right.size());
   for (unsigned& count : right) {
     threads.emplace_back([&] {
       Fixture fixture(text);

@@ -33,6 +33,7 @@ struct Case {
 
 std::vector<ScalarKind> all_kinds() {
   std::vector<ScalarKind> kinds;
+  kinds.reserve(kScalarCount);
   for (size_t i = 0; i < kScalarCount; ++i) kinds.push_back(static_cast<ScalarKind>(i));
   return kinds;
 }
@@ -231,6 +232,7 @@ std::vector<ScalarValue> special_values(ScalarKind kind) {
 std::vector<std::pair<Tuple, ScalarValue>> samples(const Case& one) {
   std::mt19937_64 random(static_cast<uint64_t>(one.op) * 131 + one.attrs.choice);
   std::vector<std::vector<ScalarValue>> special;
+  special.reserve(one.operands.size());
   for (const ScalarKind kind : one.operands) special.push_back(special_values(kind));
   std::vector<std::pair<Tuple, ScalarValue>> result;
   const auto add = [&](const Tuple& tuple) {
@@ -367,7 +369,9 @@ class ScalarOps : public ::testing::TestWithParam<OpKind> {
     const auto inputs = samples(one);
     ASSERT_GE(inputs.size(), 4u) << one.text();
     std::vector<std::vector<std::byte>> buffers;
+    buffers.reserve(one.operands.size() + 1);
     std::vector<uint64_t> args;
+    args.reserve(one.operands.size() + 1);
     for (const ScalarKind kind : one.operands) {
       buffers.emplace_back(inputs.size() * scalar_bytes(kind));
     }

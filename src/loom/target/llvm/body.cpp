@@ -81,7 +81,10 @@ void BodyLowering::bind(ValueId id, llvm::Value* value) { values_[id.index()] = 
 void BodyLowering::bind_components(ValueId id, std::span<llvm::Value* const>& from) {
   const size_t count = component_count(module_.type_of(id));
   bind(id, from[0]);
-  if (count > 1) strides_[id.index()].assign(from.begin() + 1, from.begin() + count);
+  if (count > 1) {
+    const auto strides = from.first(count).subspan(1);
+    strides_[id.index()].assign(strides.begin(), strides.end());
+  }
   from = from.subspan(count);
 }
 
@@ -93,6 +96,7 @@ void BodyLowering::bind_argument(ValueId arg, llvm::Value* value) { bind(arg, va
 
 std::vector<ValueId> BodyLowering::results_of(OpId op) const {
   std::vector<ValueId> results;
+  results.reserve(module_.op(op).result_count);
   for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
     results.push_back(module_.result(op, i));
   }

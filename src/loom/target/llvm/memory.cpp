@@ -184,6 +184,7 @@ void BodyLowering::emit_noalias(OpId op) {
   llvm::MDBuilder metadata(builder_.getContext());
   if (scope_domain_ == nullptr) scope_domain_ = metadata.createAnonymousAliasScopeDomain();
   std::vector<llvm::Metadata*> all;
+  all.reserve(operands.size());
   for (size_t i = 0; i < operands.size(); ++i) {
     all.push_back(metadata.createAnonymousAliasScope(scope_domain_));
   }
