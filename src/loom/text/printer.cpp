@@ -283,8 +283,12 @@ bool Printer::has_content(OpId op, size_t pc) const {
     case FormatKind::Region:
       return module_.region(region(op, first.a)).has_body;
     default:
-      return has_attr(op, first.a);
+      break;
   }
+  if (!has_attr(op, first.a)) return false;
+  // An empty contract says nothing, so it vanishes like any empty group.
+  const Attr& attr = module_.attr(op, static_cast<unsigned>(first.a));
+  return attr.kind != AttrKind::Predicates || !attr.predicates.empty();
 }
 
 void Printer::literal(std::string_view text) {
