@@ -8,7 +8,7 @@
 #include <thread>
 #include <unordered_map>
 
-#include "loom/api/footprint.h"
+#include "loom/command/footprint.h"
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"

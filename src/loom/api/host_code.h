@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "loom/api/footprint.h"
+#include "loom/command/footprint.h"
 #include "loom/command/plan.h"
 #include "loom/command/prepare.h"
 #include "loom/diag/diagnostic.h"

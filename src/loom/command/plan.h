@@ -13,6 +13,12 @@
 
 namespace loom {
 
+// The least storage that a binding needs.
+struct StorageNeed {
+  uint64_t bytes = 0;
+  uint64_t alignment = 1;  // a power of two
+};
+
 enum class StorageClass : uint8_t {
   Fixed,       // `index` selects a row of the parameter table
   Rebindable,  // `index` selects a row of the binding list

@@ -24,12 +24,6 @@
 
 namespace loom {
 
-// The least storage that a binding needs.
-struct StorageNeed {
-  uint64_t bytes = 0;
-  uint64_t alignment = 1;  // a power of two
-};
-
 // What one entry slot runs, as the device calls it: on the CPU the address of a LoomKernelEntry.
 // 0 is none.
 using EntryAddress = uintptr_t;

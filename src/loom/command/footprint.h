@@ -8,7 +8,6 @@
 #include "loom/dialect/eval.h"
 #include "loom/dialect/numeric.h"
 #include "loom/ir/module.h"
-#include "loom/runtime/program.h"
 
 namespace loom {
 

@@ -1,4 +1,4 @@
-#include "loom/api/footprint.h"
+#include "loom/command/footprint.h"
 
 #include <algorithm>
 #include <array>
