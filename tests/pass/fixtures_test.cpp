@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "loom/base/check.h"
+#include "loom/pass/fold_rule.h"
 #include "pass_harness.h"
 
 namespace loom {
@@ -131,6 +132,22 @@ TEST_P(PassFixture, GivesTheExpectedModules) {
     EXPECT_EQ(got, c.expected) << c.name;
   }
   if (update) write_cases(path, cases, header_of(path));
+}
+
+// A fold without a case is a fold that nothing shows to work.
+TEST(FoldCoverage, EveryFoldFiresInTheCases) {
+  clear_folds();
+  for (const PassInfo& pass : all_passes()) {
+    const auto path = std::string(LOOM_PASS_FIXTURES) + "/" + std::string(pass.name) + ".loom";
+    for (const Case& c : read_cases(path)) {
+      bool refused = false;
+      run_case(c, refused);
+    }
+  }
+  for (const FoldUse& fold : all_folds()) {
+    EXPECT_TRUE(fold.fired) << "no case in tests/pass makes '" << fold.name << "' fire";
+  }
+  EXPECT_FALSE(all_folds().empty());
 }
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassFixture,

@@ -1,6 +1,7 @@
 #include "loom/pass/canonicalize.h"
 
 #include "loom/pass/dce.h"
+#include "loom/pass/fold_rule.h"
 #include "loom/pass/kind_tables.h"
 #include "loom/pass/loop.h"
 #include "loom/pass/op_facts.h"
@@ -169,7 +170,10 @@ class Sweep {
     for (unsigned i = 0; i < count; ++i) {
       const Ref operand = rewriter_.operand(op, i);
       const ValueId result = module_.result(op, i);
-      if (operand.is_constant()) rewriter_.replace(result, operand);
+      if (operand.is_constant()) {
+        note_fold<"assume on a constant">();
+        rewriter_.replace(result, operand);
+      }
       if (!is_float(rewriter_.element_of(operand)))
         rewriter_.learn(Ref::value(result), rewriter_.facts(operand));
     }
@@ -179,6 +183,7 @@ class Sweep {
       const Ref operand = rewriter_.operand(op, i);
       if (operand.is_constant()) continue;
       if (const auto value = rewriter_.exact(Ref::value(result))) {
+        note_fold<"assume exact">();
         rewriter_.replace(result, rewriter_.constant(*value));
       } else {
         all_exact = false;
@@ -234,6 +239,7 @@ class Sweep {
     if (rewriter_.kind_of(key) == ConfigDef) {
       const auto value = from_literal(module_.attr(key, kConfigValue), rewriter_.element(type));
       if (!value) return;
+      note_fold<"config.get defined">();
       rewriter_.replace(result, rewriter_.constant(*value));
       module_.erase(op);
       return;
@@ -341,6 +347,7 @@ class Sweep {
   void visit_if(OpId op) {
     const auto condition = rewriter_.exact(rewriter_.operand(op, 0));
     if (!condition) return enter(op, kThen);
+    note_fold<"scf.if decided">();
     splice(op, module_.op_region(op, condition->bits != 0 ? kThen : kElse));
   }
 
@@ -381,6 +388,7 @@ class Sweep {
     const OpId yes = module_.region(module_.op_region(op, kThen)).first;
     const OpId no = module_.region(module_.op_region(op, kElse)).first;
     if (count == 0 || !is_yield(yes) || !is_yield(no)) return;
+    note_fold<"scf.if to select">();
     for (unsigned i = 0; i < count; ++i) {
       const ValueId result = module_.result(op, i);
       const Ref operands[] = {rewriter_.operand(op, 0), rewriter_.operand(yes, i),
@@ -408,6 +416,7 @@ class Sweep {
     const auto count = loop_count(rewriter_, lo, hi, step);
     const bool never = compare(Compare::Sge, rewriter_.facts(lo), rewriter_.facts(hi)) == true;
     if (never || (count && count->trips == 0)) {
+      note_fold<"scf.for no trip">();
       const auto inits = operand_group(module_, op, kForInit);
       for (unsigned i = 0; i < inits.size(); ++i) {
         rewriter_.replace(module_.result(op, i), rewriter_.resolve(inits[i]));
@@ -415,6 +424,7 @@ class Sweep {
       return module_.erase(op);
     }
     if (count && count->trips == 1) {
+      note_fold<"scf.for one trip">();
       rewriter_.replace(module_.args(body)[0], lo);
       bind_carried(op, body, [](unsigned) { return true; });
       return splice(op, body);
@@ -437,6 +447,7 @@ class Sweep {
   }
 
   bool bind_result(OpId op, unsigned i) {
+    note_fold<"scf.for invariant carried value">();
     rewriter_.replace(module_.result(op, i),
                       rewriter_.resolve(operand_group(module_, op, kForInit)[i]));
     return true;

@@ -58,16 +58,21 @@ Ref evaluate_exact(Rewriter& rewriter, const FoldInput& input, bool& violation) 
                                      rewriter.element(input.result), result);
   violation = status == EvalStatus::ContractViolation;
   if (status != EvalStatus::Ok || !has_literal(result)) return Ref();
+  note_fold<"constants">();
   return rewriter.constant(result);
 }
 
 FoldResult fold_select(Rewriter& rewriter, const FoldInput& input) {
   const Ref cond = input.operands[0], a = input.operands[1], b = input.operands[2];
-  if (const auto value = rewriter.exact(cond)) return FoldResult::of(value->bits != 0 ? a : b);
-  if (a == b) return FoldResult::of(a);
+  if (const auto value = rewriter.exact(cond)) {
+    return rule<"select decided">(FoldResult::of(value->bits != 0 ? a : b));
+  }
+  if (a == b) return rule<"select equals">(FoldResult::of(a));
   if (rewriter.module().types.is(input.result, ScalarKind::I1)) {
     const auto x = rewriter.exact(a), y = rewriter.exact(b);
-    if (x && y && x->bits == 1 && y->bits == 0) return FoldResult::of(cond);
+    if (x && y && x->bits == 1 && y->bits == 0) {
+      return rule<"select of the condition">(FoldResult::of(cond));
+    }
   }
   return FoldResult::none();
 }
@@ -91,11 +96,15 @@ FoldResult fold_compare(Rewriter& rewriter, const FoldInput& input) {
   std::optional<bool> outcome;
   if (a == b) {
     outcome = decides_equal(relation);
+    note_fold<"compare equals">();
   } else if (rewriter.element_of(a) != ScalarKind::I1 || relation < Compare::Slt ||
              relation > Compare::Sge) {
     // Facts read i1 as unsigned, so they do not decide its signed order.
     outcome = compare(relation, rewriter.facts(a), rewriter.facts(b));
-    if (!outcome) outcome = rewriter.related(relation, a, b);
+    if (outcome) note_fold<"compare by facts">();
+    if (!outcome && (outcome = rewriter.related(relation, a, b))) {
+      note_fold<"compare by relations">();
+    }
   }
   if (!outcome) return FoldResult::none();
   return FoldResult::of(rewriter.integer(ScalarKind::I1, *outcome ? 1 : 0));
@@ -113,8 +122,8 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
       return fold_select(rewriter, input);
     case ViewRefine:
       // An identity once both sides have become the same type.
-      return rewriter.type_of(input.operands[0]) == input.result ? FoldResult::of(input.operands[0])
-                                                                 : FoldResult::none();
+      if (rewriter.type_of(input.operands[0]) != input.result) return FoldResult::none();
+      return rule<"refine to the same">(FoldResult::of(input.operands[0]));
     default:
       break;
   }
@@ -137,15 +146,16 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
   if (is_integer_like(rewriter.element(input.result)) && is_integer_like(kind)) {
     const IntFacts facts = result_facts(rewriter, input);
     if (facts.exact() && facts_may_replace(rewriter, input)) {
-      return FoldResult::of(rewriter.integer(rewriter.element(input.result), facts.lo));
+      return rule<"exact by facts">(
+          FoldResult::of(rewriter.integer(rewriter.element(input.result), facts.lo)));
     }
   }
   // Constants stand on the right. Addresses and integers only: the payload of a NaN may depend on
   // the order of float operands.
   if (tables().commutative[number] && is_integer_like(kind) && rewriter.exact(input.operands[0]) &&
       !rewriter.exact(input.operands[1])) {
-    return build(
-        step(input.kind, input.result, {input.operands[1], input.operands[0]}, input.attrs.flags));
+    return rule<"constant to the right">(build(
+        step(input.kind, input.result, {input.operands[1], input.operands[0]}, input.attrs.flags)));
   }
   return FoldResult::none();
 }
@@ -159,7 +169,7 @@ FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input) {
     case IndexCast:
     case ScalarBitcast:
     case ScalarTruncI: {
-      if (rewriter.type_of(a) == input.result) return FoldResult::of(a);
+      if (rewriter.type_of(a) == input.result) return rule<"cast to the same">(FoldResult::of(a));
       if (!inner.valid()) return FoldResult::none();
       const OpKind kind = rewriter.kind_of(inner);
       const bool inverse = input.kind == ScalarTruncI ? kind == ScalarExtSI || kind == ScalarExtUI
@@ -167,13 +177,14 @@ FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input) {
       if (!inverse) return FoldResult::none();
       const Ref source = rewriter.operand(inner, 0);
       if (rewriter.type_of(source) != input.result) return FoldResult::none();
-      if (input.kind != IndexCast) return FoldResult::of(source);
+      if (input.kind != IndexCast) return rule<"cast there and back">(FoldResult::of(source));
       // Back to where it came from: exact when the middle type could hold the value.
       const IntFacts facts = rewriter.facts(source);
       const IntDomain middle = IntDomain::of(rewriter.element_of(a));
       const bool widened = is_address(rewriter.element_of(a));
       const bool fits = facts.lo >= middle.lo && facts.hi <= middle.hi;
-      return widened || fits ? FoldResult::of(source) : FoldResult::none();
+      if (!widened && !fits) return FoldResult::none();
+      return rule<"index cast there and back">(FoldResult::of(source));
     }
     default:
       return FoldResult::none();

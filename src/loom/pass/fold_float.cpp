@@ -19,14 +19,14 @@ class FloatFolder {
   FoldResult run() {
     switch (input_.kind) {
       case ScalarAddF:
-        if (allows(kNsz) && is_zero(b_)) return take(a_);
-        if (allows(kNsz) && is_zero(a_)) return take(b_);
+        if (allows(kNsz) && is_zero(b_)) return rule<"addf zero">(take(a_));
+        if (allows(kNsz) && is_zero(a_)) return rule<"addf zero">(take(b_));
         if (const FoldResult r = contract(a_, b_); r.folded()) return r;
         return contract(b_, a_);
       case ScalarSubF:
-        if (allows(kNsz) && is_zero(b_)) return take(a_);
+        if (allows(kNsz) && is_zero(b_)) return rule<"subf zero">(take(a_));
         if (allows(kNnan | kNsz) && is_zero(a_)) {
-          return build(step(ScalarNegF, input_.result, {b_}, flags_));
+          return rule<"subf from zero">(build(step(ScalarNegF, input_.result, {b_}, flags_)));
         }
         return FoldResult::none();
       case ScalarMulF:
@@ -36,7 +36,7 @@ class FloatFolder {
       case ScalarFmaF:
         return fma();
       case ScalarNegF:
-        return inner_of(ScalarNegF);
+        return rule<"negf of negf">(inner_of(ScalarNegF));
       case ScalarAbsF:
         return abs();
       default:
@@ -60,23 +60,23 @@ class FloatFolder {
     if (!op.valid() || !allows(kContract)) return FoldResult::none();
     const uint64_t inner = flags_of_op(rewriter_, op);
     if ((inner & kContract) == 0 || !rewriter_.single_use(product)) return FoldResult::none();
-    return build(step(ScalarFmaF, input_.result,
-                      {rewriter_.operand(op, 0), rewriter_.operand(op, 1), addend},
-                      flags_ & inner));
+    return rule<"addf a product">(
+        build(step(ScalarFmaF, input_.result,
+                   {rewriter_.operand(op, 0), rewriter_.operand(op, 1), addend}, flags_ & inner)));
   }
 
   FoldResult mul() {
-    if (is(b_, 1.0)) return take(a_);
-    if (is(a_, 1.0)) return take(b_);
+    if (is(b_, 1.0)) return rule<"mulf one">(take(a_));
+    if (is(a_, 1.0)) return rule<"mulf one">(take(b_));
     if (allows(kNnan | kNinf | kNsz)) {
-      if (is_zero(b_)) return take(b_);
-      if (is_zero(a_)) return take(a_);
+      if (is_zero(b_)) return rule<"mulf zero">(take(b_));
+      if (is_zero(a_)) return rule<"mulf zero">(take(a_));
     }
     return FoldResult::none();
   }
 
   FoldResult div() {
-    if (is(b_, 1.0)) return take(a_);
+    if (is(b_, 1.0)) return rule<"divf one">(take(a_));
     const auto divisor = rewriter_.exact(b_);
     if (!divisor || !allows(kArcp | kNnan | kNinf)) return FoldResult::none();
     const ScalarKind kind = divisor->kind;
@@ -87,15 +87,18 @@ class FloatFolder {
     }
     const double value = to_double(reciprocal);
     if (!std::isfinite(value) || value == 0.0) return FoldResult::none();
-    return build(step(ScalarMulF, input_.result, {a_, rewriter_.constant(reciprocal)}, flags_));
+    return rule<"divf constant">(
+        build(step(ScalarMulF, input_.result, {a_, rewriter_.constant(reciprocal)}, flags_)));
   }
 
   FoldResult fma() {
     const Ref c = input_.operands[2];
-    if (is(a_, 1.0)) return build(step(ScalarAddF, input_.result, {b_, c}, flags_));
-    if (is(b_, 1.0)) return build(step(ScalarAddF, input_.result, {a_, c}, flags_));
+    if (is(a_, 1.0) || is(b_, 1.0)) {
+      const Ref other = is(a_, 1.0) ? b_ : a_;
+      return rule<"fmaf one">(build(step(ScalarAddF, input_.result, {other, c}, flags_)));
+    }
     if (allows(kNsz) && is_zero(c)) {
-      return build(step(ScalarMulF, input_.result, {a_, b_}, flags_));
+      return rule<"fmaf zero addend">(build(step(ScalarMulF, input_.result, {a_, b_}, flags_)));
     }
     return FoldResult::none();
   }
@@ -106,10 +109,11 @@ class FloatFolder {
   }
 
   FoldResult abs() {
-    if (defined_by(rewriter_, a_, ScalarAbsF).valid()) return take(a_);
+    if (defined_by(rewriter_, a_, ScalarAbsF).valid()) return rule<"absf of absf">(take(a_));
     const OpId op = defined_by(rewriter_, a_, ScalarNegF);
     if (!op.valid()) return FoldResult::none();
-    return build(step(ScalarAbsF, input_.result, {rewriter_.operand(op, 0)}, flags_));
+    return rule<"absf of negf">(
+        build(step(ScalarAbsF, input_.result, {rewriter_.operand(op, 0)}, flags_)));
   }
 
   Rewriter& rewriter_;

@@ -1,6 +1,7 @@
 // Small vocabulary of the fold rules.
 #pragma once
 
+#include "loom/pass/fold_rule.h"
 #include "loom/pass/op_facts.h"
 #include "loom/pass/rewriter.h"
 
