@@ -18,6 +18,7 @@
 #include "common.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/target/x86/jit.h"
+#include "loom/text/printer.h"
 #include "prepared.h"
 #include "timing.h"
 
@@ -51,6 +52,37 @@ double parse_ops_per_second(const std::string& inputs, Budget budget) {
                       spelled));
   checked.reset();
   return static_cast<double>(spelled) / (1e-9 * median_ns_with_setup(budget, setup, parse));
+}
+
+// A module to canonical text, in operations a second.
+double print_ops_per_second(const std::string& inputs, Budget budget) {
+  SourceFiles files;
+  const std::string text = read_input(inputs + "/twin.loom");
+  const Module module = load(files, text, "twin.loom");
+  require(print_text(module) == text, "the printed module differs from its canonical source");
+  const double ns = median_ns(budget, [&] { print_text(module); });
+  return static_cast<double>(module.op_count()) / (1e-9 * ns);
+}
+
+// Bytecode to a verified module, in operations a second.
+double bytecode_ops_per_second(const std::string& inputs, Budget budget) {
+  SourceFiles text_files;
+  const Module source = load(text_files, read_input(inputs + "/twin.loom"), "twin.loom");
+  const std::string bytecode = write_bytecode(source);
+  struct Input {
+    std::string bytes;
+    SourceFiles files;
+    std::optional<Module> module;
+  };
+  const auto setup = [&] {
+    auto input = std::make_unique<Input>();
+    input->bytes = bytecode;
+    return input;
+  };
+  const double ns = median_ns_with_setup(budget, setup, [](std::unique_ptr<Input>& input) {
+    input->module = load(input->files, std::move(input->bytes), "twin.loombc");
+  });
+  return static_cast<double>(source.op_count()) / (1e-9 * ns);
 }
 
 // Links one root of three kernels against a frozen index of 5,000; milliseconds.
@@ -165,6 +197,8 @@ std::string run(const std::string& inputs, Budget budget) {
     out += fmt::format("{}\"{}\":{}", out.empty() ? "{" : ",", key, value);
   };
   report("parse_ops_per_second", parse_ops_per_second(inputs, budget));
+  report("print_ops_per_second", print_ops_per_second(inputs, budget));
+  report("bytecode_ops_per_second", bytecode_ops_per_second(inputs, budget));
   report("link", link_ms(inputs, budget));
   for (const size_t launches : {128, 1'024, 10'000}) {
     const double ms = prepare_ms(inputs, launches, false, budget);

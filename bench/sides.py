@@ -12,6 +12,7 @@ import generate
 
 FUNCTIONS = 20000
 LIBRARY_SYMBOLS = 5000
+SCALE_FUNCTIONS = [25000, 50000, 100000]
 MODEL_LAUNCHES = [128, 1024, 10000]
 DISPATCHES = 1000
 
@@ -79,9 +80,30 @@ def issue_inputs(context):
     generate.dispatches(DISPATCHES, context.inputs / "dispatches.loom")
 
 
+class Scale:
+    """Modules of three sizes through bench_scale; nanoseconds and bytes an operation."""
+
+    name = "bench_scale"
+
+    def prepare(self, context):
+        for functions in SCALE_FUNCTIONS:
+            generate.twins(functions, context.inputs / f"scale-{functions}.loom", os.devnull)
+
+    def measure(self, context):
+        values = {}
+        for functions in SCALE_FUNCTIONS:
+            command = [context.bin / self.name, context.inputs / f"scale-{functions}.loom"]
+            found = json.loads(execute(command, self.name).stdout)
+            values[f"ops_{functions}"] = found["ops"]
+            values[f"bytes_{functions}"] = found["bytes_per_op"]
+            for step in ("parse", "canonicalize", "print"):
+                values[f"{step}_{functions}"] = 1e6 * found[step] / found["ops"]
+        return values
+
+
 class MlirOpt:
-    """The parser time that mlir-opt reports. Its timer starts after the process and its context
-    are up, and covers parsing and verification of the module."""
+    """The times that mlir-opt reports for parsing and verifying text and bytecode and for printing.
+    Its timer starts after the process and its context are up."""
 
     name = "mlir-opt"
 
@@ -92,6 +114,8 @@ class MlirOpt:
     def prepare(self, context):
         self._program = peer_program("LOOM_MLIR_OPT", "mlir-opt")
         self._ops = int((context.inputs / "twin.ops").read_text())
+        execute([self._program, "--emit-bytecode", context.inputs / "twin.mlir", "-o",
+                 context.inputs / "twin.mlirbc"], "mlir-opt-19")
         if context.quick:
             return
         stats = execute([self._program, "--print-op-stats=json", context.inputs / "twin.mlir",
@@ -103,10 +127,16 @@ class MlirOpt:
             raise BenchError(f"mlir-opt-19 sees {counted} operations instead of {self._ops}")
 
     def measure(self, context):
+        text = self._times(context.inputs / "twin.mlir")
+        bytecode = self._times(context.inputs / "twin.mlirbc")
+        return {"parse_ops_per_second": self._ops / text["Parser"],
+                "print_ops_per_second": self._ops / text["Output"],
+                "bytecode_ops_per_second": self._ops / bytecode["Parser"]}
+
+    def _times(self, path):
         report = execute([self._program, "--mlir-timing", "--mlir-output-format=json",
-                          context.inputs / "twin.mlir", "-o", "/dev/null"], "mlir-opt-19").stderr
-        rows = {row["name"]: row["wall"]["duration"] for row in json.loads(report)}
-        return {"parse_ops_per_second": self._ops / rows["Parser"]}
+                          "--mlir-disable-threading", path, "-o", "/dev/null"], "mlir-opt-19").stderr
+        return {row["name"]: row["wall"]["duration"] for row in json.loads(report)}
 
 
 # Stated once, beside the requirement that installs it.
