@@ -99,7 +99,7 @@ class SegmentReader {
   void check_shape(const OpInfo& info, OpId op, unsigned index);
   void set_attrs(const OpInfo& info, OpId op, std::span<const uint32_t> numbers, Range own);
   bool attr_fits(const OpInfo& info, OpId op, unsigned slot, const Attr& attr);
-  bool index_list_fits(const OpInfo& info, OpId op, unsigned slot, const Attr& attr) const;
+  bool operand_places_fit(const OpInfo& info, OpId op, unsigned slot, const Attr& attr) const;
   void add_value(TypeId type, StringId name, std::vector<ValueId>& values);
   Location read_location();
   void read_trivia(OpId op);
@@ -348,13 +348,19 @@ void SegmentReader::check_shape(const OpInfo& info, OpId op, unsigned index) {
   if (!fits) in_.fail("a signature does not fit its operation");
 }
 
-bool SegmentReader::index_list_fits(const OpInfo& info, OpId op, unsigned slot,
-                                    const Attr& attr) const {
+bool SegmentReader::operand_places_fit(const OpInfo& info, OpId op, unsigned slot,
+                                       const Attr& attr) const {
   for (const FormatElement& element : info.format) {
-    if (element.kind != FormatKind::IndexList || element.b != static_cast<int>(slot)) continue;
-    const auto places = std::ranges::count(attr.ints, kDynamicIndex);
-    return static_cast<size_t>(places) ==
-           operand_group(module_, op, static_cast<unsigned>(element.a)).size();
+    if (element.b != static_cast<int>(slot)) continue;
+    size_t places = 0;
+    if (element.kind == FormatKind::IndexList) {
+      places = static_cast<size_t>(std::ranges::count(attr.ints, kDynamicIndex));
+    } else if (element.kind == FormatKind::OperandDict) {
+      places = attr.entries.size();
+    } else {
+      continue;
+    }
+    return places == operand_group(module_, op, static_cast<unsigned>(element.a)).size();
   }
   return true;
 }
@@ -382,7 +388,7 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
       return attr.kind == AttrKind::Flags &&
              attr.bits >> flag_set_info(spec.flags).flags.size() == 0;
     case AttrForm::IndexList:
-      return attr.kind == AttrKind::IntList && index_list_fits(info, op, slot, attr);
+      return attr.kind == AttrKind::IntList && operand_places_fit(info, op, slot, attr);
     case AttrForm::IntList:
       return attr.kind == AttrKind::IntList;
     case AttrForm::Predicates:
@@ -391,6 +397,8 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
       return attr.kind == AttrKind::Type;
     case AttrForm::Dict:
       return attr.kind == AttrKind::Dict;
+    case AttrForm::Keys:
+      return attr.kind == AttrKind::Dict && operand_places_fit(info, op, slot, attr);
   }
   return false;
 }

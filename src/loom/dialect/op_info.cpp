@@ -12,17 +12,22 @@ namespace {
 using enum ScalarKind;
 constexpr uint32_t bit(ScalarKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr uint32_t bit(TypeKind kind) { return 1u << static_cast<unsigned>(kind); }
-constexpr uint32_t kIndex = bit(Index), kOffset = bit(Offset), kI1 = bit(I1), kI32 = bit(I32);
+constexpr uint32_t kIndex = bit(Index), kOffset = bit(Offset), kI1 = bit(I1), kI8 = bit(I8),
+                   kI32 = bit(I32);
 constexpr uint32_t kAddress = kIndex | kOffset;
 constexpr uint32_t kInteger = bit(I1) | bit(I8) | bit(I16) | bit(I32) | bit(I64);
 constexpr uint32_t kFloat = bit(F8E4M3) | bit(F8E5M2) | bit(F16) | bit(BF16) | bit(F32) | bit(F64);
+constexpr uint32_t kF32 = bit(F32), kHalf = bit(F16) | bit(BF16);
 constexpr uint32_t kAllScalars = (1u << kScalarCount) - 1;
 constexpr uint32_t kBuffer = bit(TypeKind::Buffer), kView = bit(TypeKind::View),
                    kVector = bit(TypeKind::Vector), kTensor = bit(TypeKind::Tensor);
+constexpr uint32_t kSchema = bit(TypeKind::EncodingSchema),
+                   kStorage = bit(TypeKind::EncodingStorage);
 constexpr uint32_t kAllKinds = ~0u;
 
 constexpr std::array kConstraints = {
 #define LOOM_CONSTRAINT(name, text, scalars, kinds) Constraint{#name, text, scalars, kinds},
+#define LOOM_VECTOR_CONSTRAINT(name, text, elements) Constraint{#name, text, 0, kVector, elements},
 #include "loom/dialect/constraints.def"
 };
 
@@ -105,11 +110,11 @@ ResultSpec parse_result(std::string_view word, const std::vector<OperandSpec>& o
   return {name, find_constraint(rest), arity, same_as};
 }
 
-constexpr std::array<std::string_view, 17> kEnumNames = {
+constexpr std::string_view kEnumNames[] = {
 #define LOOM_ENUM(name, text, cases) #name,
 #include "loom/dialect/enums.def"
 };
-constexpr std::array<std::string_view, 3> kFlagSetNames = {
+constexpr std::string_view kFlagSetNames[] = {
 #define LOOM_FLAGS(name, flags, all) #name,
 #include "loom/dialect/flags.def"
 };
@@ -121,7 +126,7 @@ AttrSpec parse_attr(std::string_view word) {
   spec.in_dict = take_suffix(rest, '@');
   if (rest.starts_with("enum.")) {
     spec.form = AttrForm::Enum;
-    for (size_t i = 0; i < kEnumNames.size(); ++i) {
+    for (size_t i = 0; i < std::size(kEnumNames); ++i) {
       if (kEnumNames[i] == rest.substr(5)) spec.enum_id = static_cast<EnumId>(i);
     }
     if (spec.enum_id == EnumId::None) bad_row("unknown enum");
@@ -129,7 +134,7 @@ AttrSpec parse_attr(std::string_view word) {
   }
   if (rest.starts_with("flags.")) {
     spec.form = AttrForm::Flags;
-    for (size_t i = 0; i < kFlagSetNames.size(); ++i) {
+    for (size_t i = 0; i < std::size(kFlagSetNames); ++i) {
       if (kFlagSetNames[i] == rest.substr(6)) spec.flags = static_cast<FlagSetId>(i);
     }
     if (spec.flags == FlagSetId::None) bad_row("unknown flag set");
@@ -142,6 +147,7 @@ AttrSpec parse_attr(std::string_view word) {
       {"symdef", AttrForm::SymbolDef}, {"indexlist", AttrForm::IndexList},
       {"intlist", AttrForm::IntList},  {"predicates", AttrForm::Predicates},
       {"type", AttrForm::Type},        {"dict", AttrForm::Dict},
+      {"keys", AttrForm::Keys},
   };
   for (const auto& [text, form] : kForms) {
     if (text == rest) {
@@ -220,6 +226,7 @@ FormatElement parse_call_word(std::string_view word, const OpInfo& info) {
   if (head == "CO") return {OperandClause, need(info.operands, second), -1, 0, first};
   if (head == "W") return {Word, need(info.attrs, first), -1, 0, first};
   if (head == "X") return {IndexList, need(info.operands, first), need(info.attrs, second)};
+  if (head == "OD") return {OperandDict, need(info.operands, first), need(info.attrs, second)};
   if (head == "S") {
     return {Signature, need(info.regions, first), static_cast<int8_t>(second == "1" ? 1 : 0)};
   }
@@ -278,7 +285,8 @@ OpInfo parse_row(const OpRow& row) {
               .doc = row.doc,
               .has_groups = false,
               .symbol_slot = -1,
-              .where_slot = -1};
+              .where_slot = -1,
+              .memory_slot = -1};
   for (auto word : split(row.operands, ' ')) {
     info.operands.push_back(parse_operand(word));
     info.has_groups |= info.operands.back().arity != Arity::Single;
@@ -291,6 +299,7 @@ OpInfo parse_row(const OpRow& row) {
   for (size_t i = 0; i < info.attrs.size(); ++i) {
     if (info.attrs[i].form == AttrForm::SymbolDef) info.symbol_slot = static_cast<int>(i);
     if (info.attrs[i].name == "where") info.where_slot = static_cast<int>(i);
+    if (info.attrs[i].flags == FlagSetId::MemoryFlags) info.memory_slot = static_cast<int>(i);
   }
   parse_format(info);
   return info;
@@ -399,6 +408,11 @@ std::span<const Predicate> where_predicates(const Module& module, OpId op) {
 
 uint64_t flags_of(const Module& module, OpId op, unsigned slot) {
   return module.has_attr(op, slot) ? module.attr(op, slot).bits : 0;
+}
+
+bool is_volatile(const Module& module, OpId op) {
+  const int slot = op_info(module.op(op).kind).memory_slot;
+  return slot >= 0 && (flags_of(module, op, static_cast<unsigned>(slot)) & kVolatile) != 0;
 }
 
 std::string_view symbol_kind_text(OpKind kind) {

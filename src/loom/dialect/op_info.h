@@ -47,10 +47,13 @@ struct Constraint {
   std::string_view text;  // what a diagnostic calls it
   uint32_t scalars;
   uint32_t kinds;
+  uint32_t elements = ~0u;  // of shaped types
 
   bool accepts(const Type& type) const {
-    return type.is_scalar() ? (scalars >> static_cast<unsigned>(type.element)) & 1
-                            : (kinds >> static_cast<unsigned>(type.kind)) & 1;
+    const unsigned element = static_cast<unsigned>(type.element);
+    if (type.is_scalar()) return (scalars >> element) & 1;
+    return ((kinds >> static_cast<unsigned>(type.kind)) & 1) != 0 &&
+           (!is_shaped(type.kind) || ((elements >> element) & 1) != 0);
   }
   // The only type that fits, when there is one without structure.
   std::optional<TypeId> only_type(const TypeStore& types) const;
@@ -85,6 +88,7 @@ enum class AttrForm : uint8_t {
   Predicates,
   Type,
   Dict,
+  Keys,  // AttrKind::Dict from the keys of an operand dictionary to units
 };
 struct AttrSpec {
   std::string_view name;
@@ -117,6 +121,8 @@ enum class FormatKind : uint8_t {
   OperandClause,  // CO(w,g)  `w(%a, ...)`; absent when group `a` is empty; needs `w (` to start
   Word,           // W(x)     modifier word: of a Unit its name, of an Enum its case
   Dict,           // D        `{k = v}` of the in_dict attributes; absent when empty
+  OperandDict,    // OD(g,x)  `{k = %a : T, ...}`: operand group `a` in the order of its keys, Keys
+                  // attribute `b`; absent when empty
   IndexList,      // X(g,x)   `[...]` glued: operand group `a`, IndexList attribute `b`
   Signature,      // S(r,n)   `(%a: T, ...)` glued: region `a`, argument group `b`
   ResultSig,      // R(r)     ` -> (T, ...)` or ` -> (%r: T, ...)`: region `a`; absent when empty
@@ -156,6 +162,7 @@ struct OpInfo {
   bool has_groups;  // some operand group is not single: sizes are stored with the op
   int symbol_slot;  // of the SymbolDef attribute, or -1
   int where_slot;   // of the attribute named `where`, or -1
+  int memory_slot;  // of the MemoryFlags attribute, or -1
 
   bool has(uint32_t bits) const { return (traits & bits) != 0; }
 };
@@ -231,6 +238,8 @@ std::string_view symbol_ref(const Module& module, OpId op, unsigned slot);
 std::span<const Predicate> where_predicates(const Module& module, OpId op);
 // Attribute of an optional flags slot; 0 when absent.
 uint64_t flags_of(const Module& module, OpId op, unsigned slot);
+// Whether a memory access carries the flag `volatile`.
+bool is_volatile(const Module& module, OpId op);
 // "kernel", "command program", "function", "configuration key": what a diagnostic calls a symbol.
 std::string_view symbol_kind_text(OpKind kind);
 // A declaration: a symbol without a body.

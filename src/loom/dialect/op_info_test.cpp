@@ -29,6 +29,7 @@ TEST(OpInfo, EveryOperandAttributeAndRegionIsWritten) {
           operands.insert(element.a);
           break;
         case FormatKind::IndexList:
+        case FormatKind::OperandDict:
           operands.insert(element.a);
           attrs.insert(element.b);
           break;
@@ -83,12 +84,25 @@ TEST(OpInfo, SlotsByNameAreTheRowsOwn) {
 TEST(OpInfo, EnumeratorsMatchTheEnumTable) {
   EXPECT_EQ(enum_info(EnumId::CmpIPredicate).find("uge"), unsigned(CmpIPredicate::Uge));
   EXPECT_EQ(enum_info(EnumId::CmpFPredicate).find("uno"), unsigned(CmpFPredicate::Uno));
+  EXPECT_EQ(enum_info(EnumId::CombiningKind).find("maxnumf"), unsigned(CombiningKind::MaxNumF));
+  EXPECT_EQ(enum_info(EnumId::AtomicKind).find("maxnumf"), unsigned(AtomicKind::MaxNumF));
+  EXPECT_EQ(enum_info(EnumId::Ordering).find("seq_cst"), unsigned(Ordering::SeqCst));
+  EXPECT_EQ(enum_info(EnumId::ClampMode).find("ieee"), unsigned(ClampMode::Ieee));
+  EXPECT_EQ(enum_info(EnumId::Dot4Kind).find("u8u8"), unsigned(FactorSigns::UU));
+  EXPECT_EQ(enum_info(EnumId::Dot8Kind).find("s4u4"), unsigned(FactorSigns::SU));
+  EXPECT_EQ(enum_info(EnumId::DotF8Kind).find("bf8bf8"), unsigned(DotF8Kind::Bf8Bf8));
+  EXPECT_EQ(enum_info(EnumId::FragmentRole).find("result"), unsigned(FragmentRole::Result));
+  EXPECT_EQ(enum_info(EnumId::CacheScope).find("system"), unsigned(CacheScope::System));
+  EXPECT_EQ(enum_info(EnumId::CacheTemporal).find("bypass"), unsigned(CacheTemporal::Bypass));
   EXPECT_EQ(enum_info(EnumId::MemorySpace).find("generic"), unsigned(MemorySpace::Generic));
   EXPECT_EQ(enum_info(EnumId::Axis).find("z"), unsigned(Axis::Z));
   EXPECT_EQ(enum_info(EnumId::Inlining).find("noinline"), unsigned(Inlining::NoInline));
   EXPECT_EQ(flag_set_info(FlagSetId::FastMath).find("afn"), kAfn);
   EXPECT_EQ(flag_set_info(FlagSetId::FastMath).find("fast"), 127u);
   EXPECT_EQ(flag_set_info(FlagSetId::Overflow).find("nuw"), kNuw);
+  EXPECT_EQ(flag_set_info(FlagSetId::MemoryFlags).find("volatile"), kVolatile);
+  EXPECT_EQ(flag_set_info(FlagSetId::Atomic).find("noftz"), kNoFtz);
+  EXPECT_EQ(flag_set_info(FlagSetId::Mma).find("saturate"), kSaturate);
 }
 
 }  // namespace

@@ -50,6 +50,59 @@ enum class CmpFPredicate : uint8_t {
   Uno,
 };
 enum class GeluForm : uint8_t { Erf, Tanh, Logistic };
+enum class CombiningKind : uint8_t {
+  AddI,
+  AddF,
+  MulI,
+  MulF,
+  MinSI,
+  MaxSI,
+  MinUI,
+  MaxUI,
+  AndI,
+  OrI,
+  XorI,
+  MinimumF,
+  MaximumF,
+  MinNumF,
+  MaxNumF,
+};
+enum class AtomicKind : uint8_t {
+  XchgI,
+  XchgF,
+  AddI,
+  AddF,
+  SubI,
+  AndI,
+  OrI,
+  XorI,
+  MinSI,
+  MaxSI,
+  MinUI,
+  MaxUI,
+  MinimumF,
+  MaximumF,
+  MinNumF,
+  MaxNumF,
+};
+enum class Ordering : uint8_t { Relaxed, Acquire, Release, AcqRel, SeqCst };
+enum class ClampMode : uint8_t { Ordered, Number, Ieee };
+enum class FactorSigns : uint8_t { SS, US, SU, UU };  // Dot4Kind and Dot8Kind
+enum class DotF8Kind : uint8_t { Fp8Bf8, Bf8Fp8, Fp8Fp8, Bf8Bf8 };
+enum class FragmentRole : uint8_t { Lhs, Rhs, Init, Result };
+enum class CacheScope : uint8_t { Cu, Se, Device, System };
+enum class CacheTemporal : uint8_t {
+  Regular,
+  NonTemporal,
+  HighTemporal,
+  LastUse,
+  Writeback,
+  NonTemporalRegular,
+  RegularNonTemporal,
+  NonTemporalHighTemporal,
+  NonTemporalWriteback,
+  Bypass,
+};
 enum class MemorySpace : uint8_t {
   Unknown,
   Global,
@@ -68,5 +121,7 @@ inline constexpr uint64_t kReassoc = 1, kNnan = 2, kNinf = 4, kNsz = 8, kArcp = 
                           kAfn = 64;
 inline constexpr uint64_t kNsw = 1, kNuw = 2;
 inline constexpr uint64_t kVolatile = 1;
+inline constexpr uint64_t kNoFtz = 1;
+inline constexpr uint64_t kSaturate = 1;
 
 }  // namespace loom

@@ -52,11 +52,6 @@ BodyKind body_kind(OpKind symbol, unsigned region) {
   }
 }
 
-bool is_volatile_load(const Module& module, OpId op) {
-  return module.op(op).kind == OpKind::ViewLoad &&
-         flags_of(module, op, attr_slot(OpKind::ViewLoad, "flags")) != 0;
-}
-
 // --- the module ---------------------------------------------------------------------------------
 
 void Verifier::run() {
@@ -77,7 +72,7 @@ void Verifier::run() {
     if (!sound(op)) continue;
     const Effect effect = op_info(module.op(op).kind).effect;
     ordered_[order_.position(op)] =
-        effect == Effect::Write || effect == Effect::Observable || is_volatile_load(module, op);
+        effect == Effect::Write || effect == Effect::Observable || is_volatile(module, op);
   }
   for (size_t i = 1; i < ordered_.size(); ++i) ordered_[i] += ordered_[i - 1];
   size_t next = 0;

@@ -191,17 +191,21 @@ bool OpChecker::check_attrs(OpId op, const OpInfo& info) {
   }
   if (!fits) return false;
   for (const FormatElement& element : info.format) {
+    const auto group = [&] {
+      return operand_group(module_, op, static_cast<unsigned>(element.a)).size();
+    };
+    if (element.kind == FormatKind::OperandDict) {
+      const AttrId keys = ids[static_cast<size_t>(element.b)];
+      const size_t count = keys.valid() ? module_.attrs[keys].entries.size() : 0;
+      if (!c_.same_count(op, "keyed operands", group(), "their keys", count)) return false;
+    }
     if (element.kind != FormatKind::IndexList) continue;
     const AttrId list = ids[static_cast<size_t>(element.b)];
     const size_t dynamic =
         list.valid()
             ? static_cast<size_t>(std::ranges::count(module_.attrs[list].ints, kDynamicIndex))
             : 0;
-    if (!c_.same_count(op, "index operands",
-                       operand_group(module_, op, static_cast<unsigned>(element.a)).size(),
-                       "places for them", dynamic)) {
-      return false;
-    }
+    if (!c_.same_count(op, "index operands", group(), "places for them", dynamic)) return false;
   }
   return true;
 }
@@ -235,6 +239,7 @@ bool form_fits(AttrForm form, AttrKind kind) {
     case AttrForm::Type:
       return kind == AttrKind::Type;
     case AttrForm::Dict:
+    case AttrForm::Keys:
       return kind == AttrKind::Dict;
   }
   return false;
@@ -268,6 +273,8 @@ std::string_view form_text(AttrForm form) {
       return "a type";
     case AttrForm::Dict:
       return "a dictionary";
+    case AttrForm::Keys:
+      return "the keys of its operands";
   }
   return "";
 }

@@ -8,7 +8,6 @@ namespace loom {
 namespace {
 
 constexpr unsigned kCallPure = attr_slot(OpKind::FuncCall, "pure");
-constexpr unsigned kLoadFlags = attr_slot(OpKind::ViewLoad, "flags");
 
 class Eliminator {
  public:
@@ -47,7 +46,7 @@ class Eliminator {
       case Effect::Nested:
         return false;
       case Effect::Read:
-        return kind == OpKind::ViewLoad && (flags_of(module_, op, kLoadFlags) & kVolatile) != 0;
+        return is_volatile(module_, op);
       case Effect::Call:
         return !module_.has_attr(op, kCallPure);
       default:

@@ -193,6 +193,7 @@ bool Parser::parse_form(const AttrSpec& spec, AttrId& out, bool in_clause) {
       return true;
     }
     case AttrForm::Dict:
+    case AttrForm::Keys:
       return parse_dict(out, 0);
     case AttrForm::Unit:
       out = module_.attrs.intern(Attr::unit());

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "loom/base/check.h"
 #include "loom/ir/ir_text.h"
 #include "loom/text/parser_impl.h"
@@ -50,6 +52,8 @@ bool Parser::step(const FormatStep& step) {
       return parse_op_dict();
     case FormatKind::IndexList:
       return parse_index_list(step);
+    case FormatKind::OperandDict:
+      return parse_operand_dict(step);
     case FormatKind::Signature:
       return parse_signature(step);
     case FormatKind::ResultSig:
@@ -228,6 +232,49 @@ bool Parser::parse_operand_clause(const FormatStep& step) {
     return operand_count_error(1, group_sizes_.back(), word);
   }
   return true;
+}
+
+// `{key = %a : T, ...}`; the operands are kept in the order of their keys.
+bool Parser::parse_operand_dict(const FormatStep& step) {
+  begin_group(step.a);
+  if (!take_open_brace()) return true;
+  struct Entry {
+    KeyedEntry key;
+    ValueId value;
+  };
+  std::vector<Entry> entries;
+  while (!at(TokenKind::RightBrace)) {
+    Entry entry;
+    entry.key.key = token_;
+    if (!at(TokenKind::Word)) return expected_error("a key");
+    entry.key.entry.key = module_.strings.intern(token_.text());
+    entry.key.entry.value = module_.attrs.intern(Attr::unit());
+    advance();
+    if (!need(TokenKind::Equal, "'='") || !use_value(entry.value)) return false;
+    if (!need(TokenKind::Colon, "':'")) return false;
+    const Token place = token_;
+    TypeId type;
+    if (!parse_type(type) || !check_annotation(entry.value, type, place)) return false;
+    entries.push_back(entry);
+    if (!take(TokenKind::Comma)) break;
+  }
+  std::vector<KeyedEntry> keys;
+  for (const Entry& entry : entries) keys.push_back(entry.key);
+  if (!check_keys(std::move(keys), Diag::ParseDuplicateOperandKey)) return false;
+  std::ranges::sort(entries, {},
+                    [&](const Entry& entry) { return module_.strings.text(entry.key.entry.key); });
+  std::vector<DictEntry> sorted;
+  for (const Entry& entry : entries) {
+    operands_.push_back(entry.value);
+    sorted.push_back(entry.key.entry);
+  }
+  end_group();
+  if (!sorted.empty()) {
+    Attr dict{.kind = AttrKind::Dict};
+    dict.entries = sorted;
+    attrs_[static_cast<size_t>(step.b)] = module_.attrs.intern(dict);
+  }
+  return need_close_brace();
 }
 
 // `[%i, 4]`

@@ -93,6 +93,7 @@ class Parser {
   bool parse_result_arrow();
   bool parse_operand_clause(const FormatStep& step);
   bool parse_index_list(const FormatStep& step);
+  bool parse_operand_dict(const FormatStep& step);
   bool parse_induction(const FormatStep& step);
   bool parse_iter_args(const FormatStep& step);
   void bind_loop_args(RegionId region);

@@ -68,7 +68,9 @@ class Printer {
   void clause(OpId op, const FormatElement& element);
   void dict(OpId op);
   void index_list(OpId op, const FormatElement& element);
+  void operand_dict(OpId op, const FormatElement& element);
   void signature(std::span<const ValueId> args, bool name_optional);
+  void result_types(OpId op, const FormatElement& element);
   void result_arrow(OpId op);
   void iter_args(OpId op, const FormatElement& element);
 
@@ -279,6 +281,7 @@ bool Printer::has_content(OpId op, size_t pc) const {
     case FormatKind::Operand:
     case FormatKind::Types:
     case FormatKind::OperandClause:
+    case FormatKind::OperandDict:
       return !group(op, first.a).empty();
     case FormatKind::Region:
       return module_.region(region(op, first.a)).has_body;
@@ -314,12 +317,7 @@ void Printer::element(OpId op, const FormatElement& element) {
     case FormatKind::Types:
       return types(group(op, element.a));
     case FormatKind::ResultTypes:
-      for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-        if (i != 0) out_ += ',';
-        gap();
-        type(module_.type_of(module_.result(op, i)));
-      }
-      return;
+      return result_types(op, element);
     case FormatKind::Attr:
       if (!has_attr(op, element.a)) return;
       gap();
@@ -342,6 +340,8 @@ void Printer::element(OpId op, const FormatElement& element) {
       return dict(op);
     case FormatKind::IndexList:
       return index_list(op, element);
+    case FormatKind::OperandDict:
+      return operand_dict(op, element);
     case FormatKind::Signature:
       signature(module_.arg_group(region(op, element.a), static_cast<unsigned>(element.b)), false);
       return glue();
@@ -488,6 +488,22 @@ void Printer::dict(OpId op) {
   out_ += '}';
 }
 
+void Printer::operand_dict(OpId op, const FormatElement& element) {
+  const auto values = group(op, element.a);
+  if (values.empty()) return;
+  const auto keys = get(op, element.b).entries;
+  gap();
+  for (size_t i = 0; i < values.size(); ++i) {
+    out_ += i == 0 ? "{" : ", ";
+    out_ += module_.strings.text(keys[i].key);
+    out_ += " = ";
+    name(values[i]);
+    out_ += " : ";
+    type(module_.type_of(values[i]));
+  }
+  out_ += '}';
+}
+
 void Printer::index_list(OpId op, const FormatElement& element) {
   if (!has_attr(op, element.b)) return;
   auto values = group(op, element.a);
@@ -520,6 +536,18 @@ void Printer::signature(std::span<const ValueId> args, bool name_optional) {
     type(module_.type_of(arg));
   }
   out_ += ')';
+}
+
+// One result, or the list that a variadic group ends with.
+void Printer::result_types(OpId op, const FormatElement& element) {
+  const auto first = static_cast<unsigned>(element.a);
+  const bool list = op_info(module_.op(op).kind).results[first].arity == Arity::Variadic;
+  const unsigned end = list ? module_.op(op).result_count : first + 1;
+  for (unsigned i = first; i < end; ++i) {
+    if (i != first) out_ += ',';
+    gap();
+    type(module_.type_of(module_.result(op, i)));
+  }
 }
 
 void Printer::result_arrow(OpId op) {
