@@ -187,7 +187,7 @@ void SegmentReader::leave(const Frame& frame) {
 }
 
 OpId SegmentReader::read_op(bool module_level, const OpInfo& info) {
-  if (info.has(trait::Symbol) != module_level) {
+  if (info.has(trait::Symbol | trait::ModuleLevel) != module_level) {
     in_.fail("an operation stands where it cannot");
     return OpId();
   }
@@ -399,6 +399,15 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
       return attr.kind == AttrKind::Dict;
     case AttrForm::Keys:
       return attr.kind == AttrKind::Dict && operand_places_fit(info, op, slot, attr);
+    case AttrForm::Encoding:
+      return attr.kind == AttrKind::Encoding;
+    case AttrForm::List:
+      return attr.kind == AttrKind::List || attr.kind == AttrKind::IntList ||
+             attr.kind == AttrKind::SymbolList;
+    case AttrForm::Symbols:
+      return attr.kind == AttrKind::SymbolList && std::ranges::all_of(attr.ints, [&](int64_t name) {
+               return is_symbol_name(module_.strings.text(StringId(static_cast<uint32_t>(name))));
+             });
   }
   return false;
 }

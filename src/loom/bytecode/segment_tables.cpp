@@ -13,7 +13,7 @@ namespace loom {
 namespace {
 
 constexpr uint8_t kMaxAttrDepth = 64;
-constexpr auto kLastAttrKind = static_cast<uint64_t>(AttrKind::Predicates);
+constexpr auto kLastAttrKind = static_cast<uint64_t>(AttrKind::Bytes);
 
 constexpr std::array kTypeKinds = {
 #define LOOM_SCALAR(name, text, bits, family)
@@ -241,6 +241,12 @@ void SegmentTables::read_attr(AttrKind kind, SegmentConstant& out) {
     case AttrKind::Word:
       attr.bits = read_string().index();
       break;
+    case AttrKind::Bytes: {
+      const StringId text = read_string();
+      if (in.ok() && !is_hex(module.strings.text(text))) in.fail("bytes are no hexadecimal digits");
+      attr.bits = text.index();
+      break;
+    }
     case AttrKind::IntList:
     case AttrKind::SymbolList:
       ints.resize(in.count(1));

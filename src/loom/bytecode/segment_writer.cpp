@@ -146,6 +146,7 @@ void SegmentWriter::State::attr_payload(const Attr& a, ByteWriter& out) {
     case AttrKind::String:
     case AttrKind::Symbol:
     case AttrKind::Word:
+    case AttrKind::Bytes:
       out.varint(string(a.string()));
       break;
     case AttrKind::IntList:

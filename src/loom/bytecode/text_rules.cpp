@@ -54,6 +54,11 @@ bool is_symbol_name(std::string_view text) {
   return !after_dot;
 }
 
+bool is_hex(std::string_view text) {
+  return text.size() % 2 == 0 &&
+         text.find_first_not_of("0123456789abcdefABCDEF") == std::string_view::npos;
+}
+
 bool is_comment(std::string_view text) {
   return text.find_first_of("\r\n") == std::string_view::npos;
 }

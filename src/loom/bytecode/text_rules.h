@@ -10,6 +10,8 @@ bool is_utf8(std::string_view text);
 bool is_value_name(std::string_view text);
 // A name after '@': such names joined by dots.
 bool is_symbol_name(std::string_view text);
+// Pairs of hexadecimal digits.
+bool is_hex(std::string_view text);
 // A comment's text: one line.
 bool is_comment(std::string_view text);
 

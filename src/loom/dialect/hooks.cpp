@@ -52,6 +52,23 @@ VerifyHook verify_hook(OpKind kind) {
       return verify::func_def;
     case FuncCall:
       return verify::func_call;
+    case TemplateDef:
+    case TemplateUkernel:
+      return verify::template_implementation;
+    case TemplateApply:
+      return verify::template_apply;
+    case TemplateCall:
+      return verify::template_call;
+    case TargetGeneric:
+      return verify::target_generic;
+    case ModuleImport:
+      return verify::module_import;
+    case EncodingLayoutStrided:
+      return verify::encoding_layout_strided;
+    case EncodingDefine:
+      return verify::encoding_define;
+    case EncodingIsa:
+      return verify::encoding_isa;
     case ConfigDecl:
       return verify::config_decl;
     case ConfigDef:
@@ -185,15 +202,43 @@ std::optional<int64_t> exact_integer(const Module& module, ValueId value) {
 }
 
 bool is_pure_function(const Module& module, OpId op) {
-  const OpKind kind = module.op(op).kind;
-  if (kind == OpKind::FuncDef) return module.has_attr(op, attr_slot(OpKind::FuncDef, "pure"));
-  return kind == OpKind::FuncDecl && module.has_attr(op, attr_slot(OpKind::FuncDecl, "pure"));
+  using enum OpKind;
+  switch (module.op(op).kind) {
+    case FuncDef:
+      return module.has_attr(op, attr_slot(FuncDef, "pure"));
+    case FuncDecl:
+      return module.has_attr(op, attr_slot(FuncDecl, "pure"));
+    case TemplateDecl:
+      return module.has_attr(op, attr_slot(TemplateDecl, "pure"));
+    case TemplateDef:
+      return module.has_attr(op, attr_slot(TemplateDef, "pure"));
+    case TemplateUkernel:
+      return module.has_attr(op, attr_slot(TemplateUkernel, "pure"));
+    default:
+      return false;
+  }
+}
+
+StringId callee_name(const Module& module, OpId call) {
+  using enum OpKind;
+  switch (module.op(call).kind) {
+    case TemplateApply:
+      return module.attr(call, attr_slot(TemplateApply, "family")).string();
+    case TemplateCall:
+      return module.attr(call, attr_slot(TemplateCall, "callee")).string();
+    default:
+      return module.attr(call, attr_slot(FuncCall, "callee")).string();
+  }
 }
 
 bool is_pure_call(const Module& module, OpId op) {
-  if (module.has_attr(op, attr_slot(OpKind::FuncCall, "pure"))) return true;
-  const StringId name = module.attr(op, attr_slot(OpKind::FuncCall, "callee")).string();
-  const OpId callee = module.symbol(name);
+  using enum OpKind;
+  const OpKind kind = module.op(op).kind;
+  const unsigned pure = kind == TemplateApply  ? attr_slot(TemplateApply, "pure")
+                        : kind == TemplateCall ? attr_slot(TemplateCall, "pure")
+                                               : attr_slot(FuncCall, "pure");
+  if (module.has_attr(op, pure)) return true;
+  const OpId callee = module.symbol(callee_name(module, op));
   return callee.valid() && is_pure_function(module, callee);
 }
 

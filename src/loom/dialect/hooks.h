@@ -7,6 +7,7 @@
 
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -68,9 +69,11 @@ std::optional<int64_t> exact_integer(const Module& module, ValueId value);
 using VerifyHook = void (*)(VerifyContext&, OpId);
 // Null where the row says everything.
 VerifyHook verify_hook(OpKind kind);
+// The function, implementation or family that an operation with the effect `Call` names.
+StringId callee_name(const Module& module, OpId call);
 // A call that has no effect: it is written pure, or its callee is.
 bool is_pure_call(const Module& module, OpId op);
-// Whether a function definition or declaration is written pure.
+// Whether a function, family or implementation is written pure.
 bool is_pure_function(const Module& module, OpId op);
 
 // --- the hooks, by dialect ----------------------------------------------------------------------
@@ -98,6 +101,21 @@ void scf_select(VerifyContext& c, OpId op);
 
 void func_def(VerifyContext& c, OpId op);
 void func_call(VerifyContext& c, OpId op);
+
+void template_implementation(VerifyContext& c, OpId op);  // template.def and template.ukernel
+void template_apply(VerifyContext& c, OpId op);
+void template_call(VerifyContext& c, OpId op);
+
+void target_generic(VerifyContext& c, OpId op);
+void module_import(VerifyContext& c, OpId op);
+
+// What is wrong with a static encoding (PARSE/008, ENCODING/007 to 010). Parameters in `dynamic`
+// are given by values.
+void static_encoding(VerifyContext& c, OpId op, AttrId encoding,
+                     std::span<const std::string_view> dynamic);
+void encoding_layout_strided(VerifyContext& c, OpId op);
+void encoding_define(VerifyContext& c, OpId op);
+void encoding_isa(VerifyContext& c, OpId op);
 
 void config_decl(VerifyContext& c, OpId op);
 void config_def(VerifyContext& c, OpId op);

@@ -23,6 +23,9 @@ constexpr uint32_t kBuffer = bit(TypeKind::Buffer), kView = bit(TypeKind::View),
                    kVector = bit(TypeKind::Vector), kTensor = bit(TypeKind::Tensor);
 constexpr uint32_t kSchema = bit(TypeKind::EncodingSchema),
                    kStorage = bit(TypeKind::EncodingStorage);
+constexpr uint32_t kEncodingLayout = bit(TypeKind::EncodingLayout);
+constexpr uint32_t kEncoding = bit(TypeKind::Encoding) | kEncodingLayout | kSchema | kStorage |
+                               bit(TypeKind::EncodingTransform);
 constexpr uint32_t kAllKinds = ~0u;
 
 constexpr std::array kConstraints = {
@@ -141,13 +144,14 @@ AttrSpec parse_attr(std::string_view word) {
     return spec;
   }
   static constexpr std::pair<std::string_view, AttrForm> kForms[] = {
-      {"unit", AttrForm::Unit},        {"int", AttrForm::Integer},
-      {"float", AttrForm::Float},      {"literal", AttrForm::Literal},
-      {"string", AttrForm::String},    {"symbol", AttrForm::Symbol},
-      {"symdef", AttrForm::SymbolDef}, {"indexlist", AttrForm::IndexList},
-      {"intlist", AttrForm::IntList},  {"predicates", AttrForm::Predicates},
-      {"type", AttrForm::Type},        {"dict", AttrForm::Dict},
-      {"keys", AttrForm::Keys},
+      {"unit", AttrForm::Unit},         {"int", AttrForm::Integer},
+      {"float", AttrForm::Float},       {"literal", AttrForm::Literal},
+      {"string", AttrForm::String},     {"symbol", AttrForm::Symbol},
+      {"symdef", AttrForm::SymbolDef},  {"indexlist", AttrForm::IndexList},
+      {"intlist", AttrForm::IntList},   {"predicates", AttrForm::Predicates},
+      {"type", AttrForm::Type},         {"dict", AttrForm::Dict},
+      {"encoding", AttrForm::Encoding}, {"list", AttrForm::List},
+      {"symbols", AttrForm::Symbols},   {"keys", AttrForm::Keys},
   };
   for (const auto& [text, form] : kForms) {
     if (text == rest) {
@@ -421,11 +425,16 @@ std::string_view symbol_kind_text(OpKind kind) {
   if (dialect == "command") return "command program";
   if (dialect == "func") return "function";
   if (dialect == "config") return "configuration key";
+  if (dialect == "target") return "target";
+  if (kind == OpKind::TemplateDecl) return "template family";
+  if (dialect == "template") return "template implementation";
   return "symbol";
 }
 
 bool is_declaration(OpKind kind) {
   const OpInfo& info = op_info(kind);
+  if (kind == OpKind::TargetDecl) return true;
+  if (kind == OpKind::TemplateUkernel) return false;  // its target has the body
   if (!info.has(trait::Symbol) || info.regions.empty()) return false;
   for (const RegionSpec& region : info.regions) {
     if (!region.signature) return false;

@@ -39,6 +39,7 @@ inline constexpr uint32_t Symbol = 16;       // module level only, has a `name` 
 inline constexpr uint32_t KernelQuery = 32;  // needs a device body around it
 inline constexpr uint32_t Convergent = 64;
 inline constexpr uint32_t CommandRegion = 128;  // only inside a command program
+inline constexpr uint32_t ModuleLevel = 256;    // module level only, without a name of its own
 }  // namespace trait
 
 // A set of types, as bit masks over ScalarKind and TypeKind.
@@ -88,7 +89,10 @@ enum class AttrForm : uint8_t {
   Predicates,
   Type,
   Dict,
-  Keys,  // AttrKind::Dict from the keys of an operand dictionary to units
+  Keys,      // AttrKind::Dict from the keys of an operand dictionary to units
+  Encoding,  // `#family<...>`
+  List,      // `[v, ...]` of any values; kinds of list attributes by what they hold
+  Symbols,   // `[@a, @b]`
 };
 struct AttrSpec {
   std::string_view name;

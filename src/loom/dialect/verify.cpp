@@ -58,7 +58,7 @@ void Verifier::run() {
   std::vector<std::pair<OpId, size_t>> symbols;  // with the end of their nested operations
   for_each_op(module, module.body(), [&](OpId op) {
     sound_[op.index()] = checker_.check_shape(op);
-    if (sound(op) && !op_info(module.op(op).kind).has(trait::Symbol)) {
+    if (sound(op) && !op_info(module.op(op).kind).has(trait::Symbol | trait::ModuleLevel)) {
       error(op, Diag::StructureNotAtModuleLevel, {{"op", std::string(op_name(op))}});
       sound_[op.index()] = false;
       return;
@@ -91,6 +91,7 @@ bool Verifier::has_ordered_effects(OpId op) const {
 
 void Verifier::check_name(OpId op) {
   const StringId name = symbol_name(module, op);
+  if (!name.valid()) return;
   const OpId first = module.symbol(name);
   if (!first.valid() || first == op) return;
   error(op, Diag::SymbolDuplicate, {{"symbol", std::string(module.strings.text(name))}});
@@ -113,7 +114,7 @@ void Verifier::check_nested(OpId op) {
   }
   if (!sound(op) || !sound(symbol)) return;
   const OpInfo& info = op_info(module.op(op).kind);
-  if (info.has(trait::Symbol)) {
+  if (info.has(trait::Symbol | trait::ModuleLevel)) {
     error(op, Diag::StructureNestedModuleOp, {{"op", std::string(info.name)}});
     return;
   }
@@ -124,13 +125,10 @@ void Verifier::check_nested(OpId op) {
   if (const VerifyHook hook = verify_hook(info.kind)) hook(*this, op);
 }
 
-// No target records exist yet, so a target cannot be resolved.
 void Verifier::check_target(OpId op, const OpInfo& info) {
   for (unsigned slot = 0; slot < info.attrs.size(); ++slot) {
     if (info.attrs[slot].name != "target" || !module.has_attr(op, slot)) continue;
-    error(op, Diag::LoweringNotSupported,
-          {{"op", fmt::format("target(@{})", symbol_ref(module, op, slot))},
-           {"where", fmt::format("on '{}'", info.name)}});
+    resolve(op, slot, {OpKind::TargetGeneric, OpKind::TargetDecl}, "target");
   }
 }
 
@@ -173,6 +171,7 @@ void Verifier::check_region(OpId parent, const RegionSpec& spec, RegionId region
 
 bool Verifier::allows_queries() const {
   if (body == BodyKind::Kernel) return true;
+  if (module.op(symbol).kind == OpKind::TemplateDef) return true;  // inlined where it is chosen
   if (module.op(symbol).kind != OpKind::FuncDef) return false;
   constexpr unsigned kInlining = attr_slot(OpKind::FuncDef, "inlining");
   return module.has_attr(symbol, kInlining) &&
@@ -222,8 +221,7 @@ void Verifier::check_effect(OpId op, const OpInfo& info) {
     case Effect::Call: {
       // Its hook reports a call that does not keep the promise 'pure', here or in the function
       // around it; an unknown callee is reported there as well.
-      const StringId callee = module.attr(op, attr_slot(OpKind::FuncCall, "callee")).string();
-      if (body == BodyKind::Function || !module.symbol(callee).valid() ||
+      if (body == BodyKind::Function || !module.symbol(callee_name(module, op)).valid() ||
           is_pure_call(module, op)) {
         return;
       }

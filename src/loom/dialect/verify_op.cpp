@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "loom/dialect/encoding_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
 
@@ -221,7 +222,8 @@ bool form_fits(AttrForm form, AttrKind kind) {
     case AttrForm::Float:
       return kind == AttrKind::Float;
     case AttrForm::Literal:
-      return kind == AttrKind::Integer || kind == AttrKind::Float || kind == AttrKind::Bool;
+      return kind == AttrKind::Integer || kind == AttrKind::Float || kind == AttrKind::Bool ||
+             kind == AttrKind::Encoding;
     case AttrForm::String:
       return kind == AttrKind::String;
     case AttrForm::Symbol:
@@ -241,6 +243,12 @@ bool form_fits(AttrForm form, AttrKind kind) {
     case AttrForm::Dict:
     case AttrForm::Keys:
       return kind == AttrKind::Dict;
+    case AttrForm::Encoding:
+      return kind == AttrKind::Encoding;
+    case AttrForm::List:
+      return kind == AttrKind::List || kind == AttrKind::IntList || kind == AttrKind::SymbolList;
+    case AttrForm::Symbols:
+      return kind == AttrKind::SymbolList;
   }
   return false;
 }
@@ -275,6 +283,12 @@ std::string_view form_text(AttrForm form) {
       return "a dictionary";
     case AttrForm::Keys:
       return "the keys of its operands";
+    case AttrForm::Encoding:
+      return "an encoding";
+    case AttrForm::List:
+      return "a list";
+    case AttrForm::Symbols:
+      return "a list of symbols";
   }
   return "";
 }
@@ -433,22 +447,63 @@ void OpChecker::check_signatures(OpId op, const OpInfo& info) {
   }
 }
 
+// Whether a type may mention the value at `op`; in a signature, that of either region counts.
+bool OpChecker::type_sees(OpId op, ValueId value, RegionId signature, RegionId second) const {
+  if (!signature.valid()) return order_.visible(value, op) || module_.defining_op(value) == op;
+  return order_.visible_in_signature(value, signature) ||
+         (second.valid() && order_.visible_in_signature(value, second));
+}
+
+// The encoding attached to a type: its own rules, its role and the rank of its strides.
+void OpChecker::check_attachment(OpId op, TypeId id) {
+  const Type& type = module_.types[id];
+  const bool view = type.kind == TypeKind::View;
+  const auto role_error = [&](std::string found) {
+    c_.error(op, Diag::TypeAttachment,
+             {{"type", type_text(module_, id)},
+              {"found", std::move(found)},
+              {"constraint", view ? "a layout or a storage encoding" : "an encoding"}});
+  };
+  const auto fits = [&](std::optional<EncodingRole> role) {
+    return !view || role == EncodingRole::Layout || role == EncodingRole::Storage;
+  };
+  if (type.encoding.valid()) {
+    verify::static_encoding(c_, op, type.encoding, {});
+    const EncodingFamilyInfo* const family = encoding_family_of(module_, type.encoding);
+    if (family != nullptr && !fits(family->role)) {
+      return role_error(fmt::format("a {}", role_name(family->role)));
+    }
+  } else {
+    const Type& found = module_.types[module_.type_of(type.encoding_value)];
+    if (is_broken(type.encoding_value)) return;
+    if (!is_encoding_type(found.kind) || !fits(role_of(found.kind))) {
+      return role_error("of type " + type_text(module_, module_.type_of(type.encoding_value)));
+    }
+  }
+  const ElementLayout layout = element_layout(module_, type);
+  if (layout.kind != ElementLayout::Strided || layout.strides.size() == type.rank()) return;
+  c_.error(op, Diag::ShapeMismatch,
+           {{"detail", fmt::format("{} has {} strides for rank {}", type_text(module_, id),
+                                   layout.strides.size(), type.rank())}});
+}
+
 void OpChecker::check_type(OpId op, TypeId id, RegionId signature, RegionId second_signature) {
   const Type& type = module_.types[id];
-  if ((type.encoding.valid() || type.encoding_value.valid()) && !reported_encoding_[id.index()]) {
+  bool attachment_visible = true;
+  if (type.encoding_value.valid() &&
+      !type_sees(op, type.encoding_value, signature, second_signature)) {
+    not_visible(op, type.encoding_value);
+    attachment_visible = false;
+  }
+  if ((type.encoding.valid() || type.encoding_value.valid()) && attachment_visible &&
+      !reported_encoding_[id.index()]) {
     reported_encoding_[id.index()] = true;
-    c_.error(op, Diag::LoweringNotSupported,
-             {{"op", type_text(module_, id)}, {"where", "because of its encoding"}});
+    check_attachment(op, id);
   }
   for (const Dim dim : type.dims) {
     if (!dim.is_dynamic()) continue;
     const ValueId extent = dim.value();
-    const bool visible = signature.valid()
-                             ? order_.visible_in_signature(extent, signature) ||
-                                   (second_signature.valid() &&
-                                    order_.visible_in_signature(extent, second_signature))
-                             : order_.visible(extent, op) || module_.defining_op(extent) == op;
-    if (!visible) {
+    if (!type_sees(op, extent, signature, second_signature)) {
       not_visible(op, extent);
       continue;
     }

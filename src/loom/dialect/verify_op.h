@@ -48,6 +48,8 @@ class OpChecker {
   bool check_results(OpId op, const OpInfo& info, bool operands_fit);
   bool check_same_types(OpId op, const OpInfo& info);
   void check_signatures(OpId op, const OpInfo& info);
+  bool type_sees(OpId op, ValueId value, RegionId signature, RegionId second) const;
+  void check_attachment(OpId op, TypeId type);
   void check_type(OpId op, TypeId type, RegionId signature, RegionId second_signature);
   void check_predicates(OpId op, const OpInfo& info);
   void check_predicate(OpId op, const Predicate& predicate, RegionId first, RegionId second);
@@ -59,7 +61,7 @@ class OpChecker {
   const Module& module_;
   const Order& order_;
   std::vector<bool> broken_;             // by value
-  std::vector<bool> reported_encoding_;  // by type
+  std::vector<bool> reported_encoding_;  // by type: its attachment was checked
 };
 
 }  // namespace loom::detail

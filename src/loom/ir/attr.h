@@ -60,8 +60,10 @@ enum class AttrKind : uint8_t {
   List,        // `entries` with invalid keys
   Type,        // `type()`
   Dict,        // `entries`, in ascending key text order
-  Encoding,    // `string()` is the family, `entries` its parameters in source order
+  Encoding,    // `string()` is the family, `entries` its parameters in source order; the primary
+               // parameter that is written without a name has the empty one
   Predicates,  // `predicates`
+  Bytes,       // `string()` holds the hexadecimal digits
 };
 
 // Marks an index-list place whose value is an operand.

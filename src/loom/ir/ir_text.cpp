@@ -12,7 +12,7 @@ void append_entries(std::string& out, const Module& module, std::span<const Dict
   for (const DictEntry& entry : entries) {
     out += separator;
     separator = ", ";
-    if (entry.key.valid()) {
+    if (entry.key.valid() && !module.strings.text(entry.key).empty()) {
       out += module.strings.text(entry.key);
       out += equal;
     }
@@ -224,6 +224,11 @@ void append_attr(std::string& out, const Module& module, AttrId id, ValueNumbers
       out += '<';
       append_entries(out, module, attr.entries, "=", numbers);
       out += '>';
+      break;
+    case AttrKind::Bytes:
+      out += "bytes(\"";
+      out += module.strings.text(attr.string());
+      out += "\")";
       break;
     case AttrKind::Predicates:
       append_predicates(out, module, attr.predicates, numbers);

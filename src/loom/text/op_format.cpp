@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "loom/base/check.h"
+#include "loom/dialect/encoding_info.h"
 
 namespace loom {
 namespace {
@@ -99,34 +100,30 @@ const FormatTable& table() {
   return instance;
 }
 
-struct Family {
-  std::string_view name, older;
+struct OlderName {
+  std::string_view name;
+  OpKind kind;
 };
-constexpr Family kFamilies[] = {
-    {"dense", {}},
-    {"encoding.layout.dense", {}},
-    {"encoding.layout.strided", {}},
-    {"encoding.storage", "physical_storage"},
-    {"encoding.operand", "matrix_operand"},
-    {"encoding.transform.hadamard", "transform.hadamard"},
-    {"ggml.q4_0", "ggml_q4_0"},
-    {"ggml.q8_0", "ggml_q8_0"},
-    {"ggml.q4_k", "ggml_q4_k"},
-    {"ggml.q5_k", "ggml_q5_k"},
-    {"ggml.q6_k", "ggml_q6_k"},
-    {"ggml.q8_1_x4", "ggml_q8_1_x4"},
-};
+constexpr OlderName kOlderNames[] = {{"func.template", OpKind::TemplateDef},
+                                     {"func.ukernel", OpKind::TemplateUkernel},
+                                     {"func.apply", OpKind::TemplateApply},
+                                     {"func.provider.decl", OpKind::TemplateDecl}};
 
 }  // namespace
 
 const OpFormat& op_format(OpKind kind) { return table().at(kind); }
 const OpFormat* find_op_format(std::string_view name) { return table().find(name); }
+const OpFormat* find_older_op_format(std::string_view name) {
+  for (const OlderName& older : kOlderNames) {
+    if (older.name == name) return &op_format(older.kind);
+  }
+  return nullptr;
+}
 
 std::string_view encoding_family(std::string_view name) {
-  for (const Family& family : kFamilies) {
-    if (family.name == name || (!family.older.empty() && family.older == name)) return family.name;
-  }
-  return {};
+  if (name.starts_with("target.")) return name;  // conditions are written like encodings
+  const EncodingFamilyInfo* const family = find_encoding_family(name);
+  return family == nullptr ? std::string_view() : family->name;
 }
 
 }  // namespace loom

@@ -34,6 +34,8 @@ struct OpFormat {
 const OpFormat& op_format(OpKind kind);
 // Null when no operation has the name.
 const OpFormat* find_op_format(std::string_view name);
+// The format of an operation that once had the name; null when none had.
+const OpFormat* find_older_op_format(std::string_view name);
 
 // An encoding family of the language, under its current name; empty when unknown.
 std::string_view encoding_family(std::string_view name);

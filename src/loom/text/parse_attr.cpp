@@ -195,6 +195,14 @@ bool Parser::parse_form(const AttrSpec& spec, AttrId& out, bool in_clause) {
     case AttrForm::Dict:
     case AttrForm::Keys:
       return parse_dict(out, 0);
+    case AttrForm::Encoding:
+      if (!at(TokenKind::Hash)) return expected_error("an encoding");
+      return parse_encoding(out, 0);
+    case AttrForm::List:
+    case AttrForm::Symbols:
+      if (!at(TokenKind::LeftBracket)) return expected_error("'['");
+      return parse_value_list(out, 0) &&
+             (spec.form == AttrForm::List || symbols_only(out, last_list_));
     case AttrForm::Unit:
       out = module_.attrs.intern(Attr::unit());
       return true;
@@ -202,7 +210,27 @@ bool Parser::parse_form(const AttrSpec& spec, AttrId& out, bool in_clause) {
   return false;
 }
 
+bool Parser::symbols_only(AttrId& list, const Token& at_token) {
+  const Attr& attr = module_.attrs[list];
+  if (attr.kind == AttrKind::SymbolList) return true;
+  if (attr.kind == AttrKind::List && attr.entries.empty()) {
+    list = module_.attrs.intern({.kind = AttrKind::SymbolList});
+    return true;
+  }
+  return error(Diag::ParseExpected, at_token,
+               {{"expected", "a list of symbols"}, {"found", "a list of other values"}});
+}
+
 bool Parser::parse_symbol(const AttrSpec& spec, AttrId& out) {
+  if (spec.form == AttrForm::SymbolDef && current_.older && older_family_.valid()) {
+    out = std::exchange(older_family_, AttrId());
+    if (at(TokenKind::Symbol)) advance();
+    return true;
+  }
+  // Families had strings for names.
+  if (at(TokenKind::String) && spec.form == AttrForm::Symbol && current_.older) {
+    return parse_older_family(out);
+  }
   if (!at(TokenKind::Symbol)) return expected_error("a symbol");
   const StringId name = module_.strings.intern(token_.name());
   if (spec.form == AttrForm::SymbolDef) {

@@ -90,6 +90,11 @@ bool Parser::starts(size_t pc) const {
       return at_word(step.text);
     case FormatKind::Region:
       return at(TokenKind::LeftBrace);
+    case FormatKind::Attr:
+      if (current_.format->info->attrs[static_cast<size_t>(step.a)].form == AttrForm::Dict) {
+        return at(TokenKind::LeftBrace);
+      }
+      [[fallthrough]];
     default:
       LOOM_CHECK(false, "the format's optional part starts with something undecidable");
   }

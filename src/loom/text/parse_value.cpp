@@ -48,9 +48,28 @@ bool Parser::parse_value(AttrId& out, unsigned depth) {
     out = module_.attrs.intern(Attr::type(type));
     return true;
   }
+  if (word == "bytes" && lexer_.peek() == '(') return parse_bytes(out);
   out = module_.attrs.intern(Attr::word(module_.strings.intern(word)));
   advance();
   return true;
+}
+
+// `bytes("hex")`
+bool Parser::parse_bytes(AttrId& out) {
+  advance();
+  advance();
+  const Token digits = token_;
+  StringId text;
+  if (!parse_string(text)) return false;
+  const std::string_view hex = module_.strings.text(text);
+  if (hex.size() % 2 != 0 ||
+      hex.find_first_not_of("0123456789abcdefABCDEF") != std::string_view::npos) {
+    return error(
+        Diag::ParseExpected, digits,
+        {{"expected", "pairs of hexadecimal digits"}, {"found", std::string(digits.text())}});
+  }
+  out = module_.attrs.intern({.kind = AttrKind::Bytes, .bits = text.index()});
+  return need(TokenKind::RightParen, "')'");
 }
 
 // Lists of integers and of symbols have a form of their own.
@@ -76,6 +95,7 @@ AttrId Parser::list_attr(std::span<const DictEntry> entries) {
 
 bool Parser::parse_value_list(AttrId& out, unsigned depth) {
   if (!deep_enough(depth)) return false;
+  const Token open = token_;
   advance();
   std::vector<DictEntry> entries;
   if (!at(TokenKind::RightBracket)) {
@@ -85,6 +105,7 @@ bool Parser::parse_value_list(AttrId& out, unsigned depth) {
     } while (take(TokenKind::Comma));
   }
   out = list_attr(entries);
+  last_list_ = open;
   return need(TokenKind::RightBracket, "']'");
 }
 
@@ -95,7 +116,7 @@ bool Parser::check_keys(std::vector<KeyedEntry> entries, Diag duplicate) {
   });
   for (size_t i = 1; i < entries.size(); ++i) {
     const KeyedEntry& later = entries[i];
-    if (later.entry.key != entries[i - 1].entry.key || !later.entry.key.valid()) continue;
+    if (later.entry.key != entries[i - 1].entry.key) continue;
     return error(duplicate, later.key, {{"key", std::string(later.key.text())}});
   }
   return true;
@@ -169,6 +190,7 @@ bool Parser::parse_encoding_parameter(std::vector<KeyedEntry>& entries, unsigned
     advance();
     advance();
   }
+  if (!entry.entry.key.valid()) entry.entry.key = module_.strings.intern("");
   if (at(TokenKind::Value)) return error(Diag::ParseValueInEncoding, token_);
   if (!parse_value(entry.entry.value, depth + 1)) return false;
   entries.push_back(entry);

@@ -26,6 +26,15 @@ std::string spelling(const Token& token) {
   return fmt::format("'{}...'", text.substr(0, cut));
 }
 
+bool is_symbol_text(std::string_view text) {
+  const auto fits = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '$' || c == '.';
+  };
+  return !text.empty() && text.front() != '.' && text.back() != '.' &&
+         text.find("..") == std::string_view::npos && std::ranges::all_of(text, fits);
+}
+
 }  // namespace
 
 Parser::Parser(SourceFiles& files, FileId file, Diagnostics& diagnostics)
@@ -127,6 +136,7 @@ bool Parser::check_end() {
 // `%a, %b = dialect.op`
 bool Parser::parse_header() {
   current_ = {};
+  older_family_ = {};
   current_.names_begin = static_cast<uint32_t>(names_.size());
   operands_.clear();
   group_sizes_.clear();
@@ -146,6 +156,12 @@ bool Parser::parse_header() {
   if (!at(TokenKind::OpName)) return expected_error("an operation");
   const OpFormat* format = find_op_format(token_.text());
   if (format == nullptr) {
+    format = find_older_op_format(token_.text());
+    current_.older = format != nullptr;
+  } else if (format->info->kind == OpKind::FuncReturn && in_older_template()) {
+    format = &op_format(OpKind::TemplateReturn);
+  }
+  if (format == nullptr) {
     const std::string name(token_.text());
     const std::string dialect = name.substr(0, name.find('.'));
     if (std::ranges::find(kOtherDialects, dialect) != std::end(kOtherDialects)) {
@@ -157,7 +173,35 @@ bool Parser::parse_header() {
   current_.name = token_;
   attrs_.assign(format->info->attrs.size(), AttrId());
   advance();
+  return parse_older_decl();
+}
+
+// Implementations that were written as functions ended like functions.
+bool Parser::in_older_template() const { return frames_.size() == 1 && frames_[0].current.older; }
+
+// `"k"`, where the symbol of a family stands now.
+bool Parser::parse_older_family(AttrId& out) {
+  const Token place = token_;
+  StringId text;
+  if (!parse_string(text)) return false;
+  if (!is_symbol_text(module_.strings.text(text))) {
+    return error(Diag::ParseExpected, place,
+                 {{"expected", "a key that can be the name of a symbol"},
+                  {"found", std::string(place.text())}});
+  }
+  out = module_.attrs.intern(Attr::symbol(text));
   return true;
+}
+
+// `func.provider.decl<"k"> ...`: the key is the name of the family.
+bool Parser::parse_older_decl() {
+  if (!current_.older || current_.format->info->kind != OpKind::TemplateDecl) return true;
+  if (!need(TokenKind::Less, "'<'")) return false;
+  if (!at(TokenKind::String)) return expected_error("a string");
+  AttrId family;
+  if (!parse_older_family(family)) return false;
+  older_family_ = family;
+  return need(TokenKind::Greater, "'>'");
 }
 
 // Creates the operation from the parts read so far and puts it into its region.

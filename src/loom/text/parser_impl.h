@@ -45,6 +45,7 @@ class Parser {
     uint32_t names_count = 0;
     uint16_t pc = 0;
     bool scope_open = false;
+    bool older = false;  // written under an older name
     int8_t scope_region = -1;
     NameScopes::Scope scope;
   };
@@ -78,6 +79,8 @@ class Parser {
   void fail_op();
   void recover(const char* start);
   bool parse_alias();
+  bool in_older_template() const;
+  bool parse_older_decl();
   bool skip_location();
   void close_region();
   void drop_implicit_terminator(OpId op);
@@ -132,6 +135,9 @@ class Parser {
   bool parse_float(double& out);
   bool parse_string(StringId& out);
   bool parse_symbol(const AttrSpec& spec, AttrId& out);
+  bool symbols_only(AttrId& list, const Token& at_token);
+  bool parse_older_family(AttrId& out);
+  bool parse_bytes(AttrId& out);
   bool parse_int_list(AttrId& out, bool in_clause);
   bool parse_predicates(AttrId& out);
   bool parse_predicate(Predicate& out);
@@ -228,7 +234,9 @@ class Parser {
   bool results_stated_ = false;
   std::vector<AttrId> attrs_;
   std::vector<StringId> leading_;
-  Token missing_;  // where a required parameter or clause was not found
+  AttrId older_family_;  // of a family that is declared under its older name
+  Token last_list_;      // `[` of the last list of values
+  Token missing_;        // where a required parameter or clause was not found
   bool has_missing_ = false;
 
   // Parts of the region or signature that comes next.

@@ -506,6 +506,8 @@ void Printer::operand_dict(OpId op, const FormatElement& element) {
 
 void Printer::index_list(OpId op, const FormatElement& element) {
   if (!has_attr(op, element.b)) return;
+  // Glued to the operand before it, but not to the name of the operation.
+  if (&op_info(module_.op(op).kind).format.front() == &element) gap();
   auto values = group(op, element.a);
   out_ += '[';
   std::string_view separator;

@@ -1,6 +1,7 @@
 // What the rows of config/ops.def cannot say.
 #include <fmt/core.h>
 
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/hooks.h"
 #include "loom/dialect/numeric.h"
 #include "loom/ir/ir_text.h"
@@ -10,14 +11,8 @@ namespace {
 
 constexpr std::string_view kKeyTypes = "a scalar or an encoding";
 
-bool is_encoding(TypeKind kind) {
-  return kind == TypeKind::Encoding || kind == TypeKind::EncodingLayout ||
-         kind == TypeKind::EncodingSchema || kind == TypeKind::EncodingStorage ||
-         kind == TypeKind::EncodingTransform;
-}
-
 bool check_key_type(VerifyContext& c, OpId op, TypeId type) {
-  if (c.module.types[type].is_scalar() || is_encoding(c.module.types[type].kind)) return true;
+  if (c.module.types[type].is_scalar() || is_encoding_type(c.module.types[type].kind)) return true;
   c.error(op, Diag::TypeResultConstraint,
           {{"op", std::string(c.op_name(op))},
            {"result", "@" + std::string(symbol_text(c.module, op))},
@@ -41,6 +36,18 @@ void config_def(VerifyContext& c, OpId op) {
   const Type& key_type = c.module.types[type];
   const Attr& literal = c.module.attr(op, attr_slot(OpKind::ConfigDef, "value"));
   if (key_type.is_scalar() && from_literal(literal, key_type.element)) return;
+  if (!key_type.is_scalar() && literal.kind == AttrKind::Encoding) {
+    const AttrId value = c.module.attr_ids(op)[attr_slot(OpKind::ConfigDef, "value")];
+    static_encoding(c, op, value, {});
+    const EncodingFamilyInfo* const family = encoding_family_of(c.module, value);
+    if (family == nullptr || key_type.kind == TypeKind::Encoding ||
+        role_of(key_type.kind) == family->role) {
+      return;
+    }
+    c.type_mismatch(op, attr_text(c.module, value), c.module.types.opaque(role_type(family->role)),
+                    fmt::format("'@{}'", symbol_text(c.module, op)), type);
+    return;
+  }
   c.bad_literal(op, "value", fmt::format("the literal does not fit {}", type_text(c.module, type)));
 }
 
