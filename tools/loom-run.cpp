@@ -241,13 +241,19 @@ ExitCode run(Tool& tool, const Flags& flags) {
   const HostCode::Attachment attached = code->attach(program);
   const auto materialized = steps.run("materializing", [&] {
     return device->materialize({&*plan, 0, &parameters, attached.entries, attached.needs.bindings,
-                                attached.needs.parameter_bytes},
+                                attached.needs.parameter_bytes, attached.needs.transients},
                                diagnostics);
   });
   if (!materialized) return tool.result();
   operands->allocate(*device, diagnostics);
   if (diagnostics.has_errors()) return ExitCode::Environment;
   const auto invocation = materialized->make_invocation();
+  if (!invocation) {
+    diagnostics.emit(
+        Diag::RunOutOfMemory, {},
+        {{"bytes", std::to_string(materialized->slab().bytes)}, {"what", "transient storage"}});
+    return ExitCode::Environment;
+  }
   operands->bind(*invocation, diagnostics);
   if (diagnostics.has_errors()) return tool.result();
 

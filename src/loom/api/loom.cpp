@@ -1,6 +1,7 @@
 #include "loom/api/loom.h"
 
 #include <mutex>
+#include <new>
 
 #include "loom/api/host_code.h"
 #include "loom/base/check.h"
@@ -276,7 +277,7 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
       executables.state()->code->attach(program_of(prepared, program));
   auto made = device.state()->device->materialize(
       {&prepared, static_cast<uint32_t>(program), &parameters.state()->set, attached.entries,
-       attached.needs.bindings, attached.needs.parameter_bytes},
+       attached.needs.bindings, attached.needs.parameter_bytes, attached.needs.transients},
       messages.state().diagnostics);
   if (!made) return std::nullopt;
   return Program(std::make_shared<Program::State>(
@@ -300,7 +301,9 @@ struct Invocation::State {
 
 Invocation::Invocation(const Program& program)
     : state_(std::make_unique<State>(
-          State{program.state(), program.state()->program->make_invocation()})) {}
+          State{program.state(), program.state()->program->make_invocation()})) {
+  if (!state_->invocation) throw std::bad_alloc();
+}
 Invocation::Invocation(Invocation&&) noexcept = default;
 Invocation& Invocation::operator=(Invocation&&) noexcept = default;
 Invocation::~Invocation() = default;

@@ -7,7 +7,8 @@
 //             u64 XXH3 of everything after the header
 //   table     per section: u32 kind, u32 zero, u64 offset, u64 size
 //   sections  in ascending kind: strings, roots, parameters, bindings, entries, schedule, commands,
-//             arguments; records are fixed-size, text is an (offset, length) pair into strings
+//             arguments, transients, indirect storage; records are fixed-size, text is an (offset,
+//             length) pair into strings
 //
 // Minor versions add section kinds that an older reader of the same major may not skip, so a reader
 // accepts minors up to its own.
@@ -22,7 +23,7 @@
 
 namespace loom {
 
-inline constexpr uint16_t kCommandMajor = 1;
+inline constexpr uint16_t kCommandMajor = 2;
 inline constexpr uint16_t kCommandMinor = 0;
 
 // `<symbol>.loomcmd`, with bytes that are not portable in file names replaced by '_'.

@@ -17,8 +17,10 @@ enum class Section : uint32_t {
   Schedule,
   Commands,
   Arguments,
+  Transients,
+  IndirectStorage,
 };
-inline constexpr uint32_t kSectionCount = 8;
+inline constexpr uint32_t kSectionCount = 10;
 
 struct Header {
   char magic[8];
@@ -72,6 +74,8 @@ struct CommandRow {
   uint32_t argument_begin;
   uint32_t argument_count;
   uint32_t count[3];
+  uint32_t indirect;  // row of the indirect storage section, or all ones
+  uint32_t zero;
 };
 struct ArgumentRow {
   uint32_t kind;
@@ -81,7 +85,19 @@ struct ArgumentRow {
   uint64_t value;  // scalar bits, or the byte offset of a buffer
   uint64_t length;
 };
+struct TransientRow {
+  Text name;
+  uint64_t offset;
+  uint64_t length;
+  uint64_t alignment;
+};
+struct IndirectRow {
+  uint32_t storage;
+  uint32_t index;
+  uint64_t offset;
+};
 static_assert(sizeof(Header) == 32 && sizeof(SectionRow) == 24 && sizeof(ParameterRow) == 32 &&
-              sizeof(EntryRow) == 40 && sizeof(CommandRow) == 24 && sizeof(ArgumentRow) == 32);
+              sizeof(EntryRow) == 40 && sizeof(CommandRow) == 32 && sizeof(ArgumentRow) == 32 &&
+              sizeof(TransientRow) == 32 && sizeof(IndirectRow) == 16);
 
 }  // namespace loom::artifact

@@ -23,8 +23,9 @@ class Reader {
     PreparedPlan plan;
     PreparedProgram& program = plan.programs.emplace_back();
     const bool ok = read_roots(program) && read_parameters(program) && read_bindings(program) &&
-                    read_entries(plan, program) && read_arguments(program) &&
-                    read_commands(program) && read_schedule(program);
+                    read_transients(program) && read_entries(plan, program) &&
+                    read_arguments(program) && read_indirect(program) && read_commands(program) &&
+                    read_schedule(program);
     return ok ? std::optional(std::move(plan)) : std::nullopt;
   }
 
@@ -135,6 +136,22 @@ class Reader {
     return true;
   }
 
+  bool read_transients(PreparedProgram& program) {
+    std::vector<artifact::TransientRow> list;
+    if (!rows(Section::Transients, list)) return false;
+    for (const auto& row : list) {
+      loom::TransientRow transient{{}, row.offset, row.length, row.alignment};
+      if (!text(row.name, transient.name)) return false;
+      if (!std::has_single_bit(row.alignment)) return fail("an alignment is not a power of two");
+      uint64_t end = 0;
+      if (row.offset % row.alignment != 0 || __builtin_add_overflow(row.offset, row.length, &end)) {
+        return fail("a transient lies at a bad place");
+      }
+      program.transients.push_back(std::move(transient));
+    }
+    return true;
+  }
+
   bool read_entries(PreparedPlan& plan, PreparedProgram& program) {
     std::vector<EntryRow> list;
     if (!rows(Section::Entries, list)) return false;
@@ -174,24 +191,41 @@ class Reader {
   }
 
   bool read_buffer(const PreparedProgram& program, const ArgumentRow& row, Argument& argument) {
-    if (row.storage > static_cast<uint32_t>(StorageClass::Rebindable)) {
-      return fail("bad storage class");
-    }
-    const auto storage = static_cast<StorageClass>(row.storage);
-    const bool fixed = storage == StorageClass::Fixed;
-    if (row.index >= (fixed ? program.parameters.size() : program.bindings.size())) {
-      return fail("a buffer reference names no storage");
-    }
-    const bool whole = row.length == BufferRef::kWholeBuffer;
-    uint64_t end = row.value;
-    if (!whole && __builtin_add_overflow(row.value, row.length, &end)) {
+    argument.value = 0;
+    return reference(program, row.storage, row.index, row.value, row.length, argument.buffer);
+  }
+
+  bool reference(const PreparedProgram& program, uint32_t storage, uint32_t index, uint64_t offset,
+                 uint64_t length, BufferRef& ref) {
+    if (storage > static_cast<uint32_t>(StorageClass::Transient)) return fail("bad storage class");
+    ref = {static_cast<StorageClass>(storage), index, offset, length};
+    const bool rebindable = ref.storage == StorageClass::Rebindable;
+    const bool fixed = ref.storage == StorageClass::Fixed;
+    const size_t count = rebindable ? program.bindings.size()
+                         : fixed    ? program.parameters.size()
+                                    : program.transients.size();
+    if (index >= count) return fail("a buffer reference names no storage");
+    const bool whole = length == BufferRef::kWholeBuffer;
+    uint64_t end = offset;
+    if (!whole && __builtin_add_overflow(offset, length, &end)) {
       return fail("a buffer range overflows");
     }
-    if (fixed && (end > program.parameters[row.index].length || whole)) {
-      return fail("a buffer range exceeds its parameter");
+    if (rebindable) return true;
+    const uint64_t size =
+        fixed ? program.parameters[index].length : program.transients[index].length;
+    if (end > size || whole) return fail("a buffer range exceeds its storage");
+    return true;
+  }
+
+  bool read_indirect(PreparedProgram& program) {
+    std::vector<IndirectRow> list;
+    if (!rows(Section::IndirectStorage, list)) return false;
+    for (const IndirectRow& row : list) {
+      BufferRef ref;
+      if (!reference(program, row.storage, row.index, row.offset, kCountBytes, ref)) return false;
+      if (row.offset % kCountAlignment != 0) return fail("a count is misaligned");
+      program.indirect_storage.push_back(ref);
     }
-    argument.value = 0;
-    argument.buffer = {storage, row.index, row.value, row.length};
     return true;
   }
 
@@ -205,10 +239,15 @@ class Reader {
           row.argument_count > program.arguments.size() - row.argument_begin) {
         return fail("a command's arguments lie outside the argument section");
       }
+      if (row.indirect != DispatchCommand::kDirect &&
+          row.indirect >= program.indirect_storage.size()) {
+        return fail("a command's counts lie in no storage");
+      }
       program.commands.push_back({row.slot,
                                   row.argument_begin,
                                   row.argument_count,
-                                  {row.count[0], row.count[1], row.count[2]}});
+                                  {row.count[0], row.count[1], row.count[2]},
+                                  row.indirect});
     }
     return true;
   }

@@ -58,8 +58,12 @@ std::string command_bytes(const PreparedProgram& program) {
   std::vector<CommandRow> rows;
   rows.reserve(program.commands.size());
   for (const DispatchCommand& c : program.commands) {
-    rows.push_back(
-        {c.slot, c.argument_begin, c.argument_count, {c.count[0], c.count[1], c.count[2]}});
+    rows.push_back({c.slot,
+                    c.argument_begin,
+                    c.argument_count,
+                    {c.count[0], c.count[1], c.count[2]},
+                    c.indirect,
+                    0});
   }
   return as_bytes(rows);
 }
@@ -131,10 +135,18 @@ std::string write_artifact(const PreparedPlan& plan, const PreparedProgram& prog
   }
   std::vector<artifact::BindingRow> bindings;
   for (const auto& b : program.bindings) bindings.push_back({b.ordinal, 0, strings.add(b.name)});
+  std::vector<artifact::TransientRow> transients;
+  for (const auto& t : program.transients) {
+    transients.push_back({strings.add(t.name), t.offset, t.length, t.alignment});
+  }
+  std::vector<IndirectRow> indirect;
+  for (const BufferRef& ref : program.indirect_storage) {
+    indirect.push_back({static_cast<uint32_t>(ref.storage), ref.index, ref.offset});
+  }
   const std::string entries = entry_bytes(plan, program, strings);
   return assemble({strings.bytes(), as_bytes(roots), as_bytes(parameters), as_bytes(bindings),
                    entries, schedule_bytes(program), command_bytes(program),
-                   argument_bytes(program)});
+                   argument_bytes(program), as_bytes(transients), as_bytes(indirect)});
 }
 
 bool is_artifact(std::string_view bytes) { return bytes.starts_with(kMagic); }

@@ -17,6 +17,14 @@ void append_resources(std::string& text, const PreparedPlan& plan, const Prepare
   for (const BindingRow& row : program.bindings) {
     text += fmt::format("  cmd.core.binding %{} ordinal({})\n", row.name, row.ordinal);
   }
+  if (!program.transients.empty()) {
+    const StorageNeed slab = slab_need(program);
+    text += fmt::format("  cmd.core.slab length({}) align({})\n", slab.bytes, slab.alignment);
+  }
+  for (const TransientRow& row : program.transients) {
+    text += fmt::format("  cmd.core.transient %{} offset({}) length({}) align({})\n", row.name,
+                        row.offset, row.length, row.alignment);
+  }
   for (size_t slot = 0; slot < program.slots.size(); ++slot) {
     const EntryRequirement& entry = plan.entries[program.slots[slot]];
     text +=

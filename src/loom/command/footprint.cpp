@@ -278,6 +278,7 @@ ProgramNeeds program_needs(const PreparedProgram& program,
   ProgramNeeds needs;
   needs.bindings.resize(program.bindings.size());
   needs.parameter_bytes.resize(program.parameters.size());
+  needs.transients.resize(program.transients.size());
   std::vector<StorageNeed> reached;  // by launch argument
   Results results;
   for (const DispatchCommand& command : program.commands) {
@@ -295,6 +296,8 @@ ProgramNeeds program_needs(const PreparedProgram& program,
       const BufferRef& buffer = argument.buffer;
       if (buffer.storage == StorageClass::Rebindable) {
         include(needs.bindings[buffer.index], buffer.offset, reached[i]);
+      } else if (buffer.storage == StorageClass::Transient) {
+        include(needs.transients[buffer.index], buffer.offset, reached[i]);
       } else if (reached[i].bytes != 0) {
         uint64_t& bytes = needs.parameter_bytes[buffer.index];
         bytes = std::max(bytes, end_of(buffer.offset, reached[i].bytes));

@@ -48,6 +48,7 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel);
 struct ProgramNeeds {
   std::vector<StorageNeed> bindings;      // by binding row of the program
   std::vector<uint64_t> parameter_bytes;  // by parameter row
+  std::vector<StorageNeed> transients;    // by transient row
 };
 
 // `kernels` is by entry slot; null where nothing serves it.

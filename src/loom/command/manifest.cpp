@@ -1,11 +1,30 @@
 #include "loom/command/manifest.h"
 
+#include <array>
 #include <nlohmann/json.hpp>
 
 namespace loom {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// The storage of a transient is the slab.
+Json indirect_json(const PreparedProgram& program, const BufferRef& ref) {
+  std::string root;
+  uint64_t offset = ref.offset;
+  const char* kind = "rebindable";
+  if (ref.storage == StorageClass::Fixed) {
+    const ParameterRow& row = program.parameters[ref.index];
+    root = program.roots[row.binding] + ":" + row.key;
+    kind = "fixed";
+  } else if (ref.storage == StorageClass::Rebindable) {
+    root = program.bindings[ref.index].name;
+  } else {
+    offset += program.transients[ref.index].offset;
+    kind = "transient";
+  }
+  return {{"root", root}, {"offset", offset}, {"kind", kind}};
+}
 
 Json program_json(const PreparedProgram& program, const ManifestFiles::File* artifact) {
   Json root;
@@ -25,10 +44,18 @@ Json program_json(const PreparedProgram& program, const ManifestFiles::File* art
   for (const BindingRow& row : program.bindings) {
     bindings.push_back({{"ordinal", row.ordinal}, {"name", row.name}});
   }
-  root["transient"] = {{"length", 0}, {"alignment", 1}};
+  const StorageNeed slab = slab_need(program);
+  root["transient"] = {{"length", slab.bytes}, {"alignment", slab.alignment}};
+  std::array<size_t, 3> counts{};
+  for (const DispatchCommand& command : program.commands) {
+    ++counts[static_cast<size_t>(count_form(program, command))];
+  }
   root["counts"] = {
-      {"direct", program.commands.size()}, {"static_indirect", 0}, {"dynamic_indirect", 0}};
-  root["indirect_storage"] = Json::array();
+      {"direct", counts[0]}, {"static_indirect", counts[1]}, {"dynamic_indirect", counts[2]}};
+  Json& indirect = root["indirect_storage"] = Json::array();
+  for (const BufferRef& ref : program.indirect_storage) {
+    indirect.push_back(indirect_json(program, ref));
+  }
   return root;
 }
 

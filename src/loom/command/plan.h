@@ -3,6 +3,7 @@
 // A plan owns plain data: no module, no kernel body, no request.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -22,9 +23,11 @@ struct StorageNeed {
 enum class StorageClass : uint8_t {
   Fixed,       // `index` selects a row of the parameter table
   Rebindable,  // `index` selects a row of the binding list
+  Transient,   // `index` selects a row of the transient table
 };
 
-// A byte range of one storage. `length` is kWholeBuffer where a buffer is passed without a view.
+// A byte range of one storage. `length` is kWholeBuffer where a binding is passed without a view;
+// ranges of parameters and transients always have a length.
 struct BufferRef {
   static constexpr uint64_t kWholeBuffer = std::numeric_limits<uint64_t>::max();
   StorageClass storage = StorageClass::Rebindable;
@@ -42,12 +45,26 @@ struct Argument {
   BufferRef buffer;
 };
 
-// A direct dispatch: entry slot, workgroup counts, arguments [argument_begin, + argument_count).
+// An indirect count: three unsigned 32-bit words.
+inline constexpr uint64_t kCountBytes = 12;
+inline constexpr uint64_t kCountAlignment = 4;
+
+// How a dispatch gets its workgroup counts.
+enum class CountForm : uint8_t {
+  Direct,           // they are part of the command
+  StaticIndirect,   // in a parameter, or in a binding that the program does not write
+  DynamicIndirect,  // in a transient that a preceding command has written
+};
+
+// A dispatch: entry slot, workgroup counts, arguments [argument_begin, + argument_count).
 struct DispatchCommand {
+  static constexpr uint32_t kDirect = std::numeric_limits<uint32_t>::max();
   uint32_t slot = 0;
   uint32_t argument_begin = 0;
   uint32_t argument_count = 0;
-  std::array<uint32_t, 3> count = {1, 1, 1};
+  std::array<uint32_t, 3> count = {1, 1, 1};  // of a direct dispatch
+  // Row of `indirect_storage` whose three 32-bit words are the counts; kDirect: they stand here.
+  uint32_t indirect = kDirect;
 };
 
 // The schedule tree in pre-order. Inner nodes hold the nodes up to `end`; a leaf names a command.
@@ -71,6 +88,15 @@ struct BindingRow {
   std::string name;      // without '%'
 };
 
+// Storage that lives during one issue, inside of the slab that each issue in flight has for itself.
+// Rows whose uses are not ordered do not overlap; others may.
+struct TransientRow {
+  std::string name;        // without '%'; no two rows or launch bindings share one
+  uint64_t offset = 0;     // in the slab, a multiple of the alignment
+  uint64_t length = 0;     // bytes
+  uint64_t alignment = 1;  // a power of two
+};
+
 // An executable entry that some dispatch needs; one row a configured kernel of the whole plan.
 struct EntryRequirement {
   std::string symbol;       // without '@'
@@ -84,13 +110,32 @@ struct PreparedProgram {
   std::string symbol;              // without '@'
   std::vector<std::string> roots;  // names of all launch bindings, by source ordinal
   std::vector<ParameterRow> parameters;
-  std::vector<BindingRow> bindings;  // the rebindable ones
-  std::vector<uint32_t> slots;       // entry slot -> EntryRequirement of the plan
+  std::vector<BindingRow> bindings;      // the rebindable ones
+  std::vector<TransientRow> transients;  // in first-use order
+  std::vector<uint32_t> slots;           // entry slot -> EntryRequirement of the plan
   std::vector<DispatchCommand> commands;
   std::vector<Argument> arguments;
+  std::vector<BufferRef> indirect_storage;  // 12 bytes each, distinct, in first-use order
   std::vector<ScheduleNode> schedule;
   std::vector<Location> locations;  // of each command's source; empty when read from an artifact
 };
+
+inline CountForm count_form(const PreparedProgram& program, const DispatchCommand& command) {
+  if (command.indirect == DispatchCommand::kDirect) return CountForm::Direct;
+  return program.indirect_storage[command.indirect].storage == StorageClass::Transient
+             ? CountForm::DynamicIndirect
+             : CountForm::StaticIndirect;
+}
+
+// The slab of one issue in flight: 0 bytes, alignment 1 where there are no transients.
+inline StorageNeed slab_need(const PreparedProgram& program) {
+  StorageNeed need;
+  for (const TransientRow& row : program.transients) {
+    need.bytes = std::max(need.bytes, row.offset + row.length);
+    need.alignment = std::max(need.alignment, row.alignment);
+  }
+  return need;
+}
 
 struct PreparedPlan {
   std::vector<PreparedProgram> programs;  // in the requested order

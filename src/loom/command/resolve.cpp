@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <limits>
+#include <map>
 #include <optional>
+#include <tuple>
 
 #include "loom/command/contract.h"
+#include "loom/command/counts.h"
+#include "loom/command/order.h"
 #include "loom/command/storage.h"
+#include "loom/command/transients.h"
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_info.h"
@@ -88,7 +93,13 @@ class Resolver {
         check_closed(id);
       }
     }
-    if (ok_) normalize();
+    if (!ok_) return;
+    normalize();
+    const CommandOrder order(program_);
+    std::vector<std::string> names;
+    for (const uint32_t entry : program_.slots) names.push_back(entries_.symbol(entry));
+    ok_ = check_counts(program_, names, access_, order, diagnostics_);
+    place_transients(program_, order);
   }
 
   void add_node(ScheduleNode::Kind kind, uint32_t command) {
@@ -214,9 +225,9 @@ class Resolver {
   bool counts(OpId id, StringId symbol, DispatchCommand& command) {
     const auto values = operand_group(module_, id, kCount);
     if (values.size() == 1 && !module_.types.is_scalar(module_.type_of(values[0]))) {
-      diagnostics_.emit(Diag::LoweringNotSupported, module_.location(id),
-                        {{"op", "kernel.dispatch"}, {"where", "with a count view"}});
-      return false;
+      const auto storage = storage_.resolve_count(values[0], id, module_.strings.text(symbol));
+      if (storage) command.indirect = indirect_row(*storage);
+      return storage.has_value();
     }
     for (size_t axis = 0; axis < values.size(); ++axis) {
       if (const auto exact = exact_u32(module_, values[axis])) {
@@ -232,6 +243,14 @@ class Resolver {
       return false;
     }
     return true;
+  }
+
+  uint32_t indirect_row(const BufferRef& storage) {
+    const auto [found, fresh] =
+        indirect_rows_.try_emplace({storage.storage, storage.index, storage.offset},
+                                   static_cast<uint32_t>(program_.indirect_storage.size()));
+    if (fresh) program_.indirect_storage.push_back(storage);
+    return found->second;
   }
 
   std::optional<std::array<uint32_t, 3>> workgroup_size(OpId id, const ProjectedKernel& kernel) {
@@ -262,12 +281,13 @@ class Resolver {
       const TypeId type = module_.type_of(values[i]);
       if (module_.types.is_scalar(type)) {
         if (!scalar_argument(id, symbol, i, values[i])) return false;
+        access_.push_back(Access::None);
         continue;
       }
+      const bool known = facet != module_.access_facets.end() && i < facet->second.size();
       const std::optional<BufferRef> ref = storage_.resolve(values[i], id);
       if (!ref) return false;
-      if (ref->storage == StorageClass::Fixed && facet != module_.access_facets.end() &&
-          i < facet->second.size() && facet->second[i] >= Access::Write) {
+      if (ref->storage == StorageClass::Fixed && known && facet->second[i] >= Access::Write) {
         diagnostics_
             .emit(Diag::CommandParameterWritten, module_.location(id),
                   {{"kernel", std::string(module_.strings.text(symbol))},
@@ -276,6 +296,7 @@ class Resolver {
         return false;
       }
       program_.arguments.push_back({Argument::Kind::Buffer, 0, *ref});
+      access_.push_back(known ? facet->second[i] : Access::ReadWrite);
     }
     return true;
   }
@@ -311,6 +332,8 @@ class Resolver {
   std::array<uint32_t, 3> last_size_{};
   uint32_t last_slot_ = 0;
   std::vector<uint32_t> children_;  // by schedule node
+  std::vector<Access> access_;      // by argument
+  std::map<std::tuple<StorageClass, uint32_t, uint64_t>, uint32_t> indirect_rows_;
   bool ok_ = true;
 };
 

@@ -16,6 +16,7 @@ class EntryTable {
   // The row for a kernel of that symbol and size; adds it on first use.
   uint32_t add(const Module& module, StringId symbol, OpId kernel,
                const std::array<uint32_t, 3>& size);
+  const std::string& symbol(uint32_t entry) const { return entries_[entry].symbol; }
   OpId kernel(uint32_t entry) const { return kernels_[entry]; }
 
  private:
@@ -25,7 +26,7 @@ class EntryTable {
 };
 
 // Resolves one program whose body has been flattened, rewritten and simplified. After it nothing
-// dynamic remains: what is left open is diagnosed (COMMAND/001, 002, 006-009, 011, 014) and the
+// dynamic remains: what is left open is diagnosed (COMMAND/001-011, 014) and the
 // result is false.
 bool resolve_program(const Module& module, OpId root, const Projection& projection,
                      EntryTable& entries, PreparedProgram& program, Diagnostics& diagnostics);

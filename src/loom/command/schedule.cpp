@@ -14,7 +14,9 @@ std::string buffer_text(const PreparedProgram& program, const BufferRef& ref) {
     const ParameterRow& row = program.parameters[ref.index];
     text = fmt::format("%{} \"{}\"", program.roots[row.binding], row.key);
   } else {
-    text = fmt::format("%{}", program.bindings[ref.index].name);
+    text = fmt::format("%{}", ref.storage == StorageClass::Transient
+                                  ? program.transients[ref.index].name
+                                  : program.bindings[ref.index].name);
   }
   if (ref.offset != 0) text += fmt::format(" + {}", ref.offset);
   return text;
@@ -30,6 +32,15 @@ std::string argument_text(const PreparedProgram& program, const Argument& argume
       return buffer_text(program, argument.buffer);
   }
   return {};
+}
+
+std::string count_text(const PreparedProgram& program, const DispatchCommand& dispatch) {
+  const CountForm form = count_form(program, dispatch);
+  if (form == CountForm::Direct) {
+    return fmt::format("[{}, {}, {}]", dispatch.count[0], dispatch.count[1], dispatch.count[2]);
+  }
+  return fmt::format("[{} indirect {}]", form == CountForm::DynamicIndirect ? "dynamic" : "static",
+                     buffer_text(program, program.indirect_storage[dispatch.indirect]));
 }
 
 std::string_view node_name(ScheduleNode::Kind kind) {
@@ -85,8 +96,7 @@ std::string command_text(const PreparedPlan& plan, const PreparedProgram& progra
                          uint32_t command) {
   const DispatchCommand& dispatch = program.commands[command];
   const EntryRequirement& entry = plan.entries[program.slots[dispatch.slot]];
-  std::string text = fmt::format("@{} [{}, {}, {}] (", entry.symbol, dispatch.count[0],
-                                 dispatch.count[1], dispatch.count[2]);
+  std::string text = fmt::format("@{} {} (", entry.symbol, count_text(program, dispatch));
   for (uint32_t i = 0; i < dispatch.argument_count; ++i) {
     if (i != 0) text += ", ";
     text += argument_text(program, program.arguments[dispatch.argument_begin + i]);

@@ -25,7 +25,8 @@ std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& progr
 // The same tree as a Graphviz digraph.
 std::string schedule_dot(const PreparedPlan& plan, const PreparedProgram& program);
 
-// `@entry [x, y, z] (arguments)` of one command, as both forms and cmd.core print it.
+// `@entry [x, y, z] (arguments)` of one command, as both forms and cmd.core print it; indirect
+// counts are `[dynamic indirect %storage + offset]`.
 std::string command_text(const PreparedPlan& plan, const PreparedProgram& program,
                          uint32_t command);
 

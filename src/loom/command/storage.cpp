@@ -91,6 +91,7 @@ bool StorageResolver::classify() {
   for (uint32_t i = 0; i < bindings.size(); ++i) {
     const std::string name(module_.name_of(bindings[i]));
     program_.roots.push_back(name);
+    names_.insert(name);
     if (!parameter_use[i].valid()) {
       binding_row_[i] = static_cast<int32_t>(program_.bindings.size());
       program_.bindings.push_back({i, name});
@@ -134,19 +135,19 @@ std::optional<BufferRef> StorageResolver::resolve(ValueId value, OpId use) {
       memo_[at.index()] = ref;
       break;
     }
+    if (kind == OpKind::BufferAlloca) {
+      ref = resolve_transient(op);
+      if (!ref) return std::nullopt;
+      memo_[at.index()] = ref;
+      break;
+    }
     if (!passes_storage(kind)) {
-      const bool alloca = kind == OpKind::BufferAlloca;
-      if (alloca) {
-        diagnostics_.emit(Diag::LoweringNotSupported, module_.location(op),
-                          {{"op", "buffer.alloca"}, {"where", "in a prepared command program"}});
-      } else {
-        diagnostics_.emit(
-            Diag::CommandTopology, module_.location(op),
-            {{"part", "choice"},
-             {"op", std::string(op_info(kind).name)},
-             {"repair", module_.op(op).operand_count > 0 ? closing_repair(module_.operand(op, 0))
-                                                         : std::string()}});
-      }
+      diagnostics_.emit(
+          Diag::CommandTopology, module_.location(op),
+          {{"part", "choice"},
+           {"op", std::string(op_info(kind).name)},
+           {"repair", module_.op(op).operand_count > 0 ? closing_repair(module_.operand(op, 0))
+                                                       : std::string()}});
       return std::nullopt;
     }
     chain.push_back(at);
@@ -160,11 +161,27 @@ std::optional<BufferRef> StorageResolver::resolve(ValueId value, OpId use) {
   return ref;
 }
 
+std::optional<BufferRef> StorageResolver::resolve_count(ValueId view, OpId use,
+                                                        std::string_view kernel) {
+  count_kernel_ = kernel;
+  std::optional<BufferRef> ref = resolve(view, use);
+  count_kernel_ = {};
+  if (!ref) return std::nullopt;
+  if (ref->offset % kCountAlignment != 0) {
+    diagnostics_.emit(Diag::CommandCountOffset, module_.location(use),
+                      {{"kernel", std::string(kernel)},
+                       {"repair", "its offset is " + std::to_string(ref->offset)}});
+    return std::nullopt;
+  }
+  ref->length = kCountBytes;
+  return ref;
+}
+
 std::optional<BufferRef> StorageResolver::apply(OpId op, BufferRef ref, OpId use) {
   const OpKind kind = module_.op(op).kind;
   if (kind == OpKind::ViewRefine) {
     if (const auto bytes = exact_bytes(module_.type_of(module_.result(op)))) ref.length = *bytes;
-    return ref;
+    return fit_transient(op, ref) ? std::optional(ref) : std::nullopt;
   }
   if (kind != OpKind::BufferView && kind != OpKind::ViewSubview) return ref;
   std::optional<uint64_t> offset;
@@ -176,16 +193,84 @@ std::optional<BufferRef> StorageResolver::apply(OpId op, BufferRef ref, OpId use
     offset = subview_offset(op);
   }
   if (!offset || __builtin_add_overflow(ref.offset, *offset, &ref.offset)) {
-    diagnostics_
-        .emit(Diag::CommandViewRange, module_.location(op),
-              {{"op", std::string(op_info(kind).name)},
-               {"repair", module_.op(op).operand_count > 1 ? closing_repair(module_.operand(op, 1))
-                                                           : std::string()}})
-        .notes.push_back({module_.location(use), "passed to a kernel here"});
+    report_range(op, use);
     return std::nullopt;
   }
   ref.length = exact_bytes(module_.type_of(module_.result(op))).value_or(BufferRef::kWholeBuffer);
-  return ref;
+  return fit_transient(op, ref) ? std::optional(ref) : std::nullopt;
+}
+
+void StorageResolver::report_range(OpId op, OpId use) {
+  const std::string repair =
+      module_.op(op).operand_count > 1 ? closing_repair(module_.operand(op, 1)) : std::string();
+  if (!count_kernel_.empty()) {
+    diagnostics_
+        .emit(Diag::CommandCountOffset, module_.location(use),
+              {{"kernel", std::string(count_kernel_)}, {"repair", repair}})
+        .notes.push_back({module_.location(op), "the storage is named here"});
+    return;
+  }
+  diagnostics_
+      .emit(Diag::CommandViewRange, module_.location(op),
+            {{"op", std::string(op_info(module_.op(op).kind).name)}, {"repair", repair}})
+      .notes.push_back({module_.location(use), "passed to a kernel here"});
+}
+
+// Holds a window to its transient, and the transient to the alignment of the window.
+bool StorageResolver::fit_transient(OpId op, BufferRef& ref) {
+  if (ref.storage != StorageClass::Transient) return true;
+  TransientRow& row = program_.transients[ref.index];
+  const bool inside = ref.offset <= row.length;
+  if (inside && ref.length == BufferRef::kWholeBuffer) ref.length = row.length - ref.offset;
+  if (!inside || ref.length > row.length - ref.offset) {
+    uint64_t needed = 0;
+    const uint64_t length = ref.length == BufferRef::kWholeBuffer ? 0 : ref.length;
+    if (__builtin_add_overflow(ref.offset, length, &needed)) needed = ref.length;
+    diagnostics_.emit(Diag::CommandTransientRange, module_.location(op),
+                      {{"name", fmt::format("%{}", row.name)},
+                       {"needed", std::to_string(needed)},
+                       {"size", std::to_string(row.length)}});
+    return false;
+  }
+  const uint64_t alignment = required_alignment(module_.types[module_.type_of(module_.result(op))]);
+  if (ref.offset % alignment == 0) row.alignment = std::max(row.alignment, alignment);
+  return true;
+}
+
+std::string StorageResolver::unique_name(std::string_view name) {
+  std::string unique(name);
+  for (uint32_t number = 2; !names_.insert(unique).second; ++number) {
+    unique = fmt::format("{}_{}", name, number);
+  }
+  return unique;
+}
+
+// Every execution of the operation is storage of its own, and loops are expanded, so each operation
+// is one transient.
+std::optional<BufferRef> StorageResolver::resolve_transient(OpId op) {
+  const ValueId bytes = module_.operand(op, operand_slot(OpKind::BufferAlloca, "bytes"));
+  const auto alignment =
+      static_cast<uint64_t>(module_.attr(op, attr_slot(OpKind::BufferAlloca, "align")).value());
+  const std::optional<int64_t> exact = exact_int(module_, bytes);
+  std::string repair;
+  if (!exact) {
+    repair = closing_repair(bytes);
+  } else if (*exact < 0) {
+    repair = fmt::format("it is {}", *exact);
+  } else if (__builtin_add_overflow(transient_bytes_, static_cast<uint64_t>(*exact),
+                                    &transient_bytes_) ||
+             __builtin_add_overflow(transient_bytes_, alignment, &transient_bytes_) ||
+             transient_bytes_ > uint64_t{1} << 62) {
+    repair = "all transients together exceed the address space";
+  } else {
+    const auto length = static_cast<uint64_t>(*exact);
+    const auto row = static_cast<uint32_t>(program_.transients.size());
+    program_.transients.push_back(
+        {unique_name(module_.name_of(module_.result(op))), 0, length, alignment});
+    return BufferRef{StorageClass::Transient, row, 0, length};
+  }
+  diagnostics_.emit(Diag::CommandTransientSize, module_.location(op), {{"repair", repair}});
+  return std::nullopt;
 }
 
 // A kernel argument is dense, so only windows that are contiguous in their source can be passed:

@@ -37,14 +37,34 @@ void report_unknown(const Program& program, std::string binding, Diagnostics& di
                     {"known", binding_list(program.bindings())}});
 }
 
+void report_small_transients(const PreparedProgram& program, std::span<const StorageNeed> needs,
+                             Diagnostics& diagnostics) {
+  for (size_t row = 0; row < needs.size(); ++row) {
+    const TransientRow& transient = program.transients[row];
+    const StorageNeed& need = needs[row];
+    if (need.bytes > transient.length) {
+      diagnostics.emit(Diag::RunTransientSize, {},
+                       {{"name", transient.name},
+                        {"size", std::to_string(transient.length)},
+                        {"needed", std::to_string(need.bytes)}});
+    }
+    if (need.alignment > transient.alignment) {
+      diagnostics.emit(Diag::RunTransientAlignment, {},
+                       {{"name", transient.name},
+                        {"alignment", std::to_string(transient.alignment)},
+                        {"needed", std::to_string(need.alignment)}});
+    }
+  }
+}
+
 }  // namespace
 
-std::optional<uint64_t> workgroup_total(const DispatchCommand& command) {
+std::optional<uint64_t> workgroup_total(const std::array<uint32_t, 3>& count) {
   constexpr uint64_t kLimit = std::numeric_limits<int64_t>::max();
-  const uint64_t plane = uint64_t{command.count[0]} * command.count[1];
-  if (plane == 0 || command.count[2] == 0) return 0;
-  if (plane > kLimit / command.count[2]) return std::nullopt;
-  return plane * command.count[2];
+  const uint64_t plane = uint64_t{count[0]} * count[1];
+  if (plane == 0 || count[2] == 0) return 0;
+  if (plane > kLimit / count[2]) return std::nullopt;
+  return plane * count[2];
 }
 
 std::optional<uint32_t> Program::find(uint32_t ordinal) const {
@@ -57,6 +77,26 @@ std::optional<uint32_t> Program::find(std::string_view name) const {
     if (bindings_[row].name == name) return row;
   }
   return std::nullopt;
+}
+
+// The ranges that dispatches state, and the counts that they read.
+void Program::add_storage_needs(const PreparedProgram& program) {
+  for (const Argument& argument : program.arguments) {
+    const BufferRef& ref = argument.buffer;
+    if (argument.kind != Argument::Kind::Buffer || ref.storage != StorageClass::Rebindable) {
+      continue;
+    }
+    const uint64_t length = ref.length == BufferRef::kWholeBuffer ? 0 : ref.length;
+    uint64_t& bytes = bindings_[ref.index].need.bytes;
+    bytes = std::max(bytes, saturating_add(ref.offset, length));
+  }
+  for (const BufferRef& ref : program.indirect_storage) {
+    if (ref.storage != StorageClass::Rebindable) continue;
+    StorageNeed& need = bindings_[ref.index].need;
+    need.bytes = std::max(need.bytes, saturating_add(ref.offset, kCountBytes));
+    need.alignment = std::max(need.alignment, kCountAlignment);
+  }
+  slab_ = slab_need(program);
 }
 
 bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
@@ -73,23 +113,21 @@ bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
     bindings_.push_back(
         {binding.ordinal, binding.name, source.needs.empty() ? StorageNeed{} : source.needs[row]});
   }
-  for (const Argument& argument : program.arguments) {
-    const BufferRef& ref = argument.buffer;
-    if (argument.kind != Argument::Kind::Buffer || ref.storage != StorageClass::Rebindable) {
-      continue;
-    }
-    const uint64_t length = ref.length == BufferRef::kWholeBuffer ? 0 : ref.length;
-    uint64_t& bytes = bindings_[ref.index].need.bytes;
-    bytes = std::max(bytes, saturating_add(ref.offset, length));
-  }
+  add_storage_needs(program);
+  report_small_transients(program, source.transient_needs, diagnostics);
   for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
     if (source.entries[slot] != 0) continue;
     diagnostics.emit(
         Diag::RunEntryMissing, {},
         {{"symbol", source.plan->entries[program.slots[slot]].symbol}, {"root", program.symbol}});
   }
+  if (!program.indirect_storage.empty()) {
+    for (const DispatchCommand& command : program.commands) {
+      indirect_symbols_.push_back(source.plan->entries[program.slots[command.slot]].symbol);
+    }
+  }
   for (const DispatchCommand& command : program.commands) {
-    if (workgroup_total(command)) continue;
+    if (command.indirect != DispatchCommand::kDirect || workgroup_total(command.count)) continue;
     diagnostics.emit(Diag::RunDispatchSize, {},
                      {{"symbol", source.plan->entries[program.slots[command.slot]].symbol},
                       {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
@@ -127,7 +165,14 @@ bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
     return false;
   }
   run_traced(trace);
-  return true;
+  return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
+}
+
+bool Invocation::report_overflow(Diagnostics& diagnostics) {
+  const uint32_t command = overflow_.exchange(kNoCommand, std::memory_order_relaxed);
+  diagnostics.emit(Diag::RunDispatchSize, {},
+                   {{"symbol", program_.indirect_symbols_[command]}, {"count", "2^63 or more"}});
+  return false;
 }
 
 bool Invocation::bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics) {

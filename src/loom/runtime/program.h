@@ -7,6 +7,8 @@
 // are, how large their storage must be, and whether all of them have some.
 #pragma once
 
+#include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -40,6 +42,8 @@ struct ProgramSource {
   std::span<const StorageNeed> needs;
   // By row of the program's parameters; empty, or the bytes that those views reach.
   std::span<const uint64_t> parameter_bytes;
+  // By row of the program's transients; empty, or what those views ask for.
+  std::span<const StorageNeed> transient_needs;
 };
 
 class Invocation;
@@ -65,18 +69,29 @@ class Program {
   std::optional<uint32_t> find(std::string_view name) const;
   std::optional<uint32_t> find(uint32_t ordinal) const;
 
-  // Nothing is bound yet. The program must outlive it.
+  // The slab that transients lie in. Each invocation has one of its own, so that several issues may
+  // be in flight; its bytes are undefined when an issue begins.
+  const StorageNeed& slab() const { return slab_; }
+
+  // Nothing is bound yet. The program must outlive it. Null when there is no memory for its slab;
+  // the slab of the first invocation is there since materialization.
   virtual std::unique_ptr<Invocation> make_invocation() const = 0;
 
  protected:
   Program() = default;
   // Resolves parameters and needs. Reports RUN/004, RUN/005, RUN/009 for a slot without an entry,
-  // and RUN/012 for more workgroups than can be numbered.
+  // RUN/012 for more workgroups than can be numbered, and RUN/017, RUN/018 for transients that
+  // views inside of kernels do not fit into.
   bool prepare(const ProgramSource& source, Diagnostics& diagnostics);
 
  private:
+  friend class Invocation;
+  void add_storage_needs(const PreparedProgram& program);
+
   std::string symbol_;
   std::vector<Binding> bindings_;
+  std::vector<std::string> indirect_symbols_;  // by command; empty without indirect dispatches
+  StorageNeed slab_;
   std::vector<uint32_t> row_of_ordinal_;
   ParameterPlacement parameters_;
 };
@@ -96,14 +111,15 @@ class Invocation {
   bool bind(std::string_view name, std::span<std::byte> storage, Diagnostics& diagnostics);
 
   // Runs the whole program once with the storage bound now. Reports RUN/003 for each binding
-  // without storage, and runs nothing then.
+  // without storage, and runs nothing then. Reports RUN/012 where an indirect count says more
+  // workgroups than can be numbered; that dispatch did nothing, the others ran.
   bool issue(Diagnostics& diagnostics) {
     if (unbound_ != 0) [[unlikely]] {
       report_unbound(diagnostics);
       return false;
     }
     run();
-    return true;
+    return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
   }
   // The same, and records each dispatch. Slower, as it takes the time and a lock for each.
   bool issue_traced(Trace& trace, Diagnostics& diagnostics);
@@ -117,17 +133,23 @@ class Invocation {
   virtual void place(uint32_t row, std::byte* base) = 0;
   virtual void run() = 0;
   virtual void run_traced(Trace& trace) = 0;
+  // The indirect counts of a command cannot be numbered. From any thread of the issue.
+  void note_overflow(uint32_t command) { overflow_.store(command, std::memory_order_relaxed); }
 
  private:
+  static constexpr uint32_t kNoCommand = std::numeric_limits<uint32_t>::max();
+
+  bool report_overflow(Diagnostics& diagnostics);
   bool bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics);
   void report_unbound(Diagnostics& diagnostics) const;
 
   const Program& program_;
   std::vector<std::byte*> bases_;  // by row; kUnbound before the first bind
   uint32_t unbound_;
+  std::atomic<uint32_t> overflow_{kNoCommand};
 };
 
 // The number of workgroups of a dispatch; nothing past 63 bits.
-std::optional<uint64_t> workgroup_total(const DispatchCommand& command);
+std::optional<uint64_t> workgroup_total(const std::array<uint32_t, 3>& count);
 
 }  // namespace loom

@@ -1,7 +1,11 @@
 #include "loom/runtime/cpu/issue.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
+#include <cstring>
+#include <utility>
 
 #include "loom/base/check.h"
 
@@ -22,6 +26,32 @@ uint64_t now() {
                                    .count());
 }
 
+// Counts in parameters do not change any more, so their dispatches become direct ones. A program
+// without commands stands for "nothing to close"; nothing at all when an error was reported.
+std::optional<PreparedProgram> close_fixed_counts(const Program& made, const ProgramSource& source,
+                                                  Diagnostics& diagnostics) {
+  const PreparedProgram& program = source.plan->programs[source.program];
+  const auto fixed = [](const BufferRef& ref) { return ref.storage == StorageClass::Fixed; };
+  if (std::ranges::none_of(program.indirect_storage, fixed)) return PreparedProgram();
+  PreparedProgram closed = program;
+  bool good = true;
+  for (DispatchCommand& command : closed.commands) {
+    if (command.indirect == DispatchCommand::kDirect) continue;
+    const BufferRef& ref = program.indirect_storage[command.indirect];
+    if (!fixed(ref)) continue;
+    std::memcpy(command.count.data(), made.parameters().addresses()[ref.index] + ref.offset,
+                kCountBytes);
+    command.indirect = DispatchCommand::kDirect;
+    if (workgroup_total(command.count)) continue;
+    diagnostics.emit(Diag::RunDispatchSize, {},
+                     {{"symbol", source.plan->entries[program.slots[command.slot]].symbol},
+                      {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
+                                            command.count[2])}});
+    good = false;
+  }
+  return good ? std::optional(std::move(closed)) : std::nullopt;
+}
+
 }  // namespace
 
 // --- program -------------------------------------------------------------------------------------
@@ -32,50 +62,126 @@ std::unique_ptr<CpuProgram> CpuProgram::materialize(const ProgramSource& source,
   std::unique_ptr<CpuProgram> made(new CpuProgram(arena, threads));
   if (!made->prepare(source, diagnostics)) return nullptr;
   const PreparedProgram& program = source.plan->programs[source.program];
-  made->flat_ = flatten(*source.plan, program, source.entries);
-  made->fill_slots(program);
+  const std::optional<PreparedProgram> closed = close_fixed_counts(*made, source, diagnostics);
+  if (!closed) return nullptr;
+  const PreparedProgram& ready = closed->commands.empty() ? program : *closed;
+  made->flat_ = flatten(*source.plan, ready, source.entries);
+  made->fill_slots(ready, source.entries);
+  auto slab = made->take_slab();
+  if (!slab) {
+    diagnostics.emit(
+        Diag::RunOutOfMemory, {},
+        {{"bytes", std::to_string(made->slab().bytes)}, {"what", "transient storage"}});
+    return nullptr;
+  }
+  made->give_slab(std::move(*slab));
   return made;
 }
 
-// Slots are the plan's arguments one to one, so those of a dispatch are consecutive.
-void CpuProgram::fill_slots(const PreparedProgram& program) {
-  slots_.resize(program.arguments.size());
-  patch_begin_.assign(program.bindings.size() + 1, 0);
-  for (uint32_t i = 0; i < program.arguments.size(); ++i) {
-    const Argument& argument = program.arguments[i];
-    if (argument.kind != Argument::Kind::Buffer) {
-      slots_[i] = argument.value;
-    } else if (argument.buffer.storage == StorageClass::Fixed) {
-      slots_[i] = reinterpret_cast<uintptr_t>(parameters().addresses()[argument.buffer.index]) +
-                  argument.buffer.offset;
+// Slots are the plan's arguments one to one, so those of a dispatch are consecutive; the blocks of
+// indirect dispatches follow, each with its arguments once more.
+void CpuProgram::fill_slots(const PreparedProgram& program, std::span<const EntryAddress> entries) {
+  slots_.resize(flat_.slot_count);
+  const auto slab_row = static_cast<uint32_t>(program.bindings.size());
+  std::vector<std::pair<uint32_t, Patch>> patches;  // with their rows
+  const auto point = [&](uint32_t slot, const BufferRef& ref) {
+    if (ref.storage == StorageClass::Fixed) {
+      slots_[slot] = reinterpret_cast<uintptr_t>(parameters().addresses()[ref.index]) + ref.offset;
+    } else if (ref.storage == StorageClass::Rebindable) {
+      patches.push_back({ref.index, {ref.offset, slot}});
     } else {
-      ++patch_begin_[argument.buffer.index + 1];
+      patches.push_back({slab_row, {program.transients[ref.index].offset + ref.offset, slot}});
     }
+  };
+  const auto fill = [&](uint32_t slot, const Argument& argument) {
+    if (argument.kind == Argument::Kind::Buffer) {
+      point(slot, argument.buffer);
+    } else {
+      slots_[slot] = argument.value;
+    }
+  };
+  for (uint32_t i = 0; i < program.arguments.size(); ++i) fill(i, program.arguments[i]);
+  for (const BlockSlots& block : flat_.blocks) {
+    const DispatchCommand& command = program.commands[block.command];
+    point(block.block + IndirectBlock::Counts, program.indirect_storage[command.indirect]);
+    slots_[block.block + IndirectBlock::Entry] = entries[command.slot];
+    slots_[block.block + IndirectBlock::Command] = block.command;
+    for (uint32_t i = 0; i < command.argument_count; ++i) {
+      fill(block.block + IndirectBlock::Arguments + i,
+           program.arguments[command.argument_begin + i]);
+    }
+  }
+  std::ranges::stable_sort(patches, {}, [](const auto& patch) { return patch.first; });
+  patch_begin_.assign(slab_row + 2, 0);
+  for (const auto& [row, patch] : patches) {
+    ++patch_begin_[row + 1];
+    patches_.push_back(patch);
   }
   for (size_t row = 1; row < patch_begin_.size(); ++row) patch_begin_[row] += patch_begin_[row - 1];
-  patches_.resize(patch_begin_.back());
-  std::vector<uint32_t> next(patch_begin_.begin(), patch_begin_.end() - 1);
-  for (uint32_t i = 0; i < program.arguments.size(); ++i) {
-    const Argument& argument = program.arguments[i];
-    if (argument.kind != Argument::Kind::Buffer ||
-        argument.buffer.storage != StorageClass::Rebindable) {
-      continue;
+}
+
+std::optional<Buffer> CpuProgram::take_slab() const {
+  {
+    const std::lock_guard lock(slab_mutex_);
+    if (!slabs_.empty()) {
+      Buffer slab = std::move(slabs_.back());
+      slabs_.pop_back();
+      return slab;
     }
-    patches_[next[argument.buffer.index]++] = {argument.buffer.offset, i};
   }
+  return Buffer::allocate(slab().bytes, std::max(Buffer::kAlignment, slab().alignment));
+}
+
+void CpuProgram::give_slab(Buffer slab) const {
+  const std::lock_guard lock(slab_mutex_);
+  slabs_.push_back(std::move(slab));
 }
 
 std::unique_ptr<Invocation> CpuProgram::make_invocation() const {
-  return std::make_unique<CpuInvocation>(*this);
+  auto slab = take_slab();
+  if (!slab) return nullptr;
+  return std::make_unique<CpuInvocation>(*this, std::move(*slab));
+}
+
+// --- indirect dispatches -------------------------------------------------------------------------
+
+IndirectCounts read_counts(const uint64_t* block, const LoomDispatchShape* shape) {
+  std::array<uint32_t, 3> count;
+  std::memcpy(count.data(), reinterpret_cast<const void*>(block[IndirectBlock::Counts]),
+              sizeof count);
+  const std::optional<uint64_t> workgroups = workgroup_total(count);
+  if (!workgroups) {
+    CpuInvocation::counts_overflow(block[IndirectBlock::Invocation], block[IndirectBlock::Command]);
+  }
+  return {{{count[0], count[1], count[2]}, {shape->size[0], shape->size[1], shape->size[2]}},
+          workgroups.value_or(0)};
+}
+
+// All workgroups at once, on this thread.
+void run_indirect(const uint64_t* block, const LoomDispatchShape* shape, uint64_t, uint64_t) {
+  const IndirectCounts counts = read_counts(block, shape);
+  if (counts.workgroups == 0) return;
+  const auto entry = reinterpret_cast<LoomKernelEntry>(block[IndirectBlock::Entry]);
+  entry(block + IndirectBlock::Arguments, &counts.shape, 0, counts.workgroups);
+}
+
+void CpuInvocation::counts_overflow(uint64_t invocation, uint64_t command) {
+  reinterpret_cast<CpuInvocation*>(invocation)->note_overflow(static_cast<uint32_t>(command));
 }
 
 // --- invocation ----------------------------------------------------------------------------------
 
-CpuInvocation::CpuInvocation(const CpuProgram& program)
+CpuInvocation::CpuInvocation(const CpuProgram& program, Buffer slab)
     : Invocation(program),
       cpu_(program),
+      slab_(std::move(slab)),
       slots_(program.slots_),
-      forks_(std::make_unique<ForkState[]>(program.flat_.forks.size())) {}
+      forks_(std::make_unique<ForkState[]>(program.flat_.forks.size())) {
+  for (const BlockSlots& block : program.flat_.blocks) {
+    slots_[block.block + IndirectBlock::Invocation] = reinterpret_cast<uintptr_t>(this);
+  }
+  CpuInvocation::place(static_cast<uint32_t>(program.bindings().size()), slab_.bytes().data());
+}
 
 void CpuInvocation::place(uint32_t row, std::byte* base) {
   const auto address = reinterpret_cast<uintptr_t>(base);
@@ -113,7 +219,12 @@ void CpuInvocation::run_records(uint32_t first, uint32_t last) const {
   const DispatchRecord* const end = cpu_.flat_.records.data() + last;
   if (trace_ != nullptr) [[unlikely]] {
     for (const DispatchRecord* r = cpu_.flat_.records.data() + first; r != end; ++r) {
-      run_workgroups(*r, 0, r->workgroups);
+      if (is_indirect(*r)) {
+        const IndirectCounts counts = counts_of(*r);
+        if (counts.workgroups != 0) run_workgroups(*r, &counts, 0, counts.workgroups);
+      } else {
+        run_workgroups(*r, nullptr, 0, r->workgroups);
+      }
     }
     return;
   }
@@ -122,14 +233,22 @@ void CpuInvocation::run_records(uint32_t first, uint32_t last) const {
   }
 }
 
-void CpuInvocation::run_workgroups(const DispatchRecord& record, uint64_t begin,
-                                   uint64_t end) const {
+void CpuInvocation::run_workgroups(const DispatchRecord& record, const IndirectCounts* counts,
+                                   uint64_t begin, uint64_t end) const {
+  LoomKernelEntry entry = record.entry;
+  const uint64_t* args = slots_.data() + record.args;
+  const LoomDispatchShape* shape = record.shape;
+  if (counts != nullptr) {
+    entry = reinterpret_cast<LoomKernelEntry>(args[IndirectBlock::Entry]);
+    args += IndirectBlock::Arguments;
+    shape = &counts->shape;
+  }
   if (trace_ == nullptr) {
-    record.entry(slots_.data() + record.args, record.shape, begin, end);
+    entry(args, shape, begin, end);
     return;
   }
   const uint64_t start = now();
-  record.entry(slots_.data() + record.args, record.shape, begin, end);
+  entry(args, shape, begin, end);
   trace_->record({record.command, 0, start, now(), begin, end});
 }
 
@@ -139,7 +258,17 @@ uint64_t CpuInvocation::timed_records(uint32_t first, uint32_t last) const {
   return now() - start;
 }
 
-bool CpuInvocation::is_cheap(uint32_t fork) const { return forks_[fork].last < kCheapWork; }
+// An indirect dispatch is judged by the counts that it has now.
+bool CpuInvocation::is_cheap(uint32_t index) const {
+  const ForkState& state = forks_[index];
+  const Fork& fork = cpu_.flat_.forks[index];
+  if (!fork.indirect) return state.last < kCheapWork;
+  const uint64_t workgroups = counts_of(cpu_.flat_.records[fork.first]).workgroups;
+  if (workgroups < kWideDispatch) return true;
+  if (state.last == kUnknown) return false;
+  return static_cast<double>(state.last) * static_cast<double>(workgroups) <
+         static_cast<double>(kCheapWork) * static_cast<double>(state.last_workgroups);
+}
 
 // Runs steps until there is nothing left for this thread: true. No thread waits for another one on
 // the way; whoever ends the last part of a fork goes on behind it, so the depth of a tree costs no
@@ -160,6 +289,7 @@ bool CpuInvocation::advance(Position& at, bool may_fork) {
       continue;
     }
     if (at.sequence != 0 || (fork && measuring_)) {
+      if (fork) note_counts(step.fork);
       const uint64_t work = timed_records(step.first, step.last);
       at.work += work;
       if (fork) forks_[step.fork].last = work;
@@ -170,19 +300,32 @@ bool CpuInvocation::advance(Position& at, bool may_fork) {
   }
 }
 
+// Remembers what the coming measurement of an indirect dispatch is of.
+void CpuInvocation::note_counts(uint32_t index) {
+  const Fork& fork = cpu_.flat_.forks[index];
+  if (!fork.indirect) return;
+  ForkState& state = forks_[index];
+  state.counts = counts_of(cpu_.flat_.records[fork.first]);
+  state.last_workgroups = std::max<uint64_t>(1, state.counts.workgroups);
+}
+
 // Cuts a fork into parts, offers all but the first to other threads and does that one itself. False
 // when this thread has nothing left to do.
 bool CpuInvocation::enter(Position& at, uint32_t index) {
   const FlatProgram& flat = cpu_.flat_;
   const Fork& fork = flat.forks[index];
   const bool wide = fork.kind == Fork::Kind::Workgroups;
+  note_counts(index);
   const uint64_t begin = wide ? 0 : fork.sequence_begin;
-  const uint64_t size =
-      wide ? flat.records[fork.first].workgroups : fork.sequence_end - fork.sequence_begin;
+  const uint64_t size = fork.indirect ? forks_[index].counts.workgroups
+                        : wide        ? flat.records[fork.first].workgroups
+                                      : fork.sequence_end - fork.sequence_begin;
   uint64_t parts = size;
   if (fork.kind != Fork::Kind::Sequences) {
     parts = std::min(size, cpu_.threads_ * kPartsPerThread);
   }
+  // Counts that another kernel changes at the same time are the program's mistake, not ours.
+  parts = std::max<uint64_t>(parts, 1);
   ForkState& state = forks_[index];
   state.before = at.work;
   state.work.store(0, std::memory_order_relaxed);
@@ -221,7 +364,7 @@ bool CpuInvocation::run_part(const Part& part, Position& at) {
   }
   const DispatchRecord& record = flat.records[fork.first];
   const uint64_t start = now();
-  run_workgroups(record, part.begin, part.end);
+  run_workgroups(record, fork.indirect ? &forks_[part.fork].counts : nullptr, part.begin, part.end);
   return arrive(part.fork, now() - start, at);
 }
 

@@ -7,6 +7,9 @@
 #include <atomic>
 #include <limits>
 #include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "loom/runtime/cpu/steps.h"
@@ -31,21 +34,29 @@ class CpuProgram final : public Program {
   };
 
   CpuProgram(tbb::task_arena& arena, unsigned threads) : arena_(arena), threads_(threads) {}
-  void fill_slots(const PreparedProgram& program);
+  void fill_slots(const PreparedProgram& program, std::span<const EntryAddress> entries);
+  std::optional<Buffer> take_slab() const;
+  void give_slab(Buffer slab) const;
 
   tbb::task_arena& arena_;
   unsigned threads_;
   FlatProgram flat_;
   std::vector<uint64_t> slots_;  // argument slots before anything is bound
-  std::vector<Patch> patches_;   // by binding row: [patch_begin_[row], patch_begin_[row + 1])
+  // By binding row, and behind the last one for the slab: [patch_begin_[row], patch_begin_[row+1]).
+  std::vector<Patch> patches_;
   std::vector<uint32_t> patch_begin_;
+  // Slabs that no invocation has; the first lies here since materialization.
+  mutable std::mutex slab_mutex_;
+  mutable std::vector<Buffer> slabs_;
 };
 
 class CpuInvocation final : public Invocation {
  public:
-  explicit CpuInvocation(const CpuProgram& program);
+  CpuInvocation(const CpuProgram& program, Buffer slab);
   // A task group's own destructor may throw, which no issue leaves a reason for.
-  ~CpuInvocation() noexcept override {}
+  ~CpuInvocation() noexcept override { cpu_.give_slab(std::move(slab_)); }
+  // The same as note_overflow, for the code that reads counts.
+  static void counts_overflow(uint64_t invocation, uint64_t command);
 
  protected:
   void place(uint32_t row, std::byte* base) override;
@@ -61,6 +72,8 @@ class CpuInvocation final : public Invocation {
     std::atomic<uint64_t> work{0};       // of the parts that have
     uint64_t before = 0;                 // work of the enclosing sequence when the fork began
     uint64_t last = kUnknown;            // work of the whole fork when it was measured last
+    IndirectCounts counts;               // of an indirect dispatch while it is spread
+    uint64_t last_workgroups = 1;        // of an indirect dispatch when it was measured last
   };
   // Where a thread is: about to run a step of a sequence.
   struct Position {
@@ -76,9 +89,16 @@ class CpuInvocation final : public Invocation {
   };
 
   void run_records(uint32_t first, uint32_t last) const;
-  void run_workgroups(const DispatchRecord& record, uint64_t begin, uint64_t end) const;
+  // `counts` are those of an indirect dispatch, else null.
+  void run_workgroups(const DispatchRecord& record, const IndirectCounts* counts, uint64_t begin,
+                      uint64_t end) const;
   uint64_t timed_records(uint32_t first, uint32_t last) const;
   bool is_cheap(uint32_t fork) const;
+  bool is_indirect(const DispatchRecord& record) const { return record.entry == &run_indirect; }
+  IndirectCounts counts_of(const DispatchRecord& record) const {
+    return read_counts(slots_.data() + record.args, record.shape);
+  }
+  void note_counts(uint32_t fork);
   bool advance(Position& at, bool may_fork);
   bool enter(Position& at, uint32_t fork);
   bool run_part(const Part& part, Position& at);
@@ -86,6 +106,7 @@ class CpuInvocation final : public Invocation {
   void spawn(const Part& part);
 
   const CpuProgram& cpu_;
+  Buffer slab_;
   std::vector<uint64_t> slots_;
   std::unique_ptr<ForkState[]> forks_;
   tbb::task_group tasks_;

@@ -37,12 +37,14 @@ class Flattener {
     const std::vector<ScheduleNode>& nodes = program_.schedule;
     std::map<std::array<uint32_t, 6>, uint32_t> shape_index;
     std::vector<uint32_t> shape_of;
+    flat_.slot_count = static_cast<uint32_t>(program_.arguments.size());
     before_.reserve(nodes.size() + 1);
     for (const ScheduleNode& node : nodes) {
       before_.push_back(static_cast<uint32_t>(flat_.records.size()));
       if (node.kind != Kind::Command) continue;
       const DispatchCommand& command = program_.commands[node.command];
-      const uint64_t workgroups = *workgroup_total(command);
+      const bool indirect = command.indirect != DispatchCommand::kDirect;
+      const uint64_t workgroups = indirect ? 1 : *workgroup_total(command.count);
       if (workgroups == 0) continue;
       const auto& size = plan_.entries[program_.slots[command.slot]].workgroup_size;
       const std::array<uint32_t, 6> key = {command.count[0], command.count[1], command.count[2],
@@ -50,8 +52,14 @@ class Flattener {
       const auto [at, added] = shape_index.emplace(key, static_cast<uint32_t>(flat_.shapes.size()));
       if (added) flat_.shapes.push_back({{key[0], key[1], key[2]}, {key[3], key[4], key[5]}});
       shape_of.push_back(at->second);
-      flat_.records.push_back({reinterpret_cast<LoomKernelEntry>(entries_[command.slot]), nullptr,
-                               workgroups, command.argument_begin, node.command});
+      flat_.records.push_back(
+          {indirect ? &run_indirect : reinterpret_cast<LoomKernelEntry>(entries_[command.slot]),
+           nullptr, workgroups, indirect ? flat_.slot_count : command.argument_begin,
+           node.command});
+      if (indirect) {
+        flat_.blocks.push_back({flat_.slot_count, node.command});
+        flat_.slot_count += IndirectBlock::Arguments + command.argument_count;
+      }
     }
     before_.push_back(static_cast<uint32_t>(flat_.records.size()));
     for (size_t i = 0; i < shape_of.size(); ++i) {
@@ -103,9 +111,11 @@ class Flattener {
 
   void add_record(uint32_t sequence, uint32_t step_begin, uint32_t record) {
     const auto step = static_cast<uint32_t>(flat_.steps.size());
-    if (flat_.records[record].workgroups >= kWideDispatch) {
+    if (flat_.records[record].workgroups >= kWideDispatch ||
+        flat_.records[record].entry == &run_indirect) {
       flat_.steps.push_back({static_cast<uint32_t>(flat_.forks.size()), record, record + 1});
-      flat_.forks.push_back({Fork::Kind::Workgroups, 0, 0, sequence, step, record, record + 1});
+      flat_.forks.push_back({Fork::Kind::Workgroups, flat_.records[record].entry == &run_indirect,
+                             0, 0, sequence, step, record, record + 1});
     } else if (step > step_begin && flat_.steps.back().fork == kNone) {
       LOOM_DCHECK(flat_.steps.back().last == record, "a run is consecutive");
       flat_.steps.back().last = record + 1;
