@@ -1,6 +1,7 @@
 #include "loom/pass/canonicalize.h"
 
 #include "loom/pass/dce.h"
+#include "loom/pass/fact_flow.h"
 #include "loom/pass/fold_rule.h"
 #include "loom/pass/kind_tables.h"
 #include "loom/pass/loop.h"
@@ -23,15 +24,16 @@ constexpr unsigned kConfigValue = attr_slot(ConfigDef, "value");
 // A carried value that turns out invariant only after its body was swept asks for another sweep.
 // More than a few in a row need loops that depend on one another; the bound keeps the cost linear.
 constexpr unsigned kMaxSweeps = 8;
-// Conditions joined by `and` that are looked through.
-constexpr unsigned kMaxConditions = 8;
-const IntFacts kNotNegative = IntFacts::range(0, std::numeric_limits<int64_t>::max());
 
 // One forward sweep over one isolated region.
 class Sweep {
  public:
-  Sweep(PassContext& context, OpId root, RegionId body)
-      : module_(context.module()), rewriter_(context, body), root_(root), body_(body) {
+  Sweep(PassContext& context, const KernelTopology& topology, OpId root, RegionId body)
+      : module_(context.module()),
+        topology_(topology),
+        rewriter_(context, body),
+        root_(root),
+        body_(body) {
     rewriter_.enable_use_counts(root);
   }
 
@@ -65,7 +67,7 @@ class Sweep {
     use_exact_facts(op);
     if (!splices_.empty() && splices_.back().terminator == op) return finish_splice(op);
     const Op shape = module_.op(op);
-    for (unsigned i = 0; i < shape.result_count; ++i) note_type(module_.result(op, i));
+    for (unsigned i = 0; i < shape.result_count; ++i) learn_type(rewriter_, module_.result(op, i));
     switch (shape.kind) {
       case ScfIf:
         return visit_if(op);
@@ -80,18 +82,9 @@ class Sweep {
         break;
     }
     if (is_foldable(shape.kind)) return visit_foldable(op);
-    if (kind_has(shape.kind, trait::KernelQuery))
-      rewriter_.learn(Ref::value(module_.result(op)), kNotNegative);
+    if (shape.kind == FuncCall) learn_call(rewriter_, op);
+    if (kind_has(shape.kind, trait::KernelQuery)) learn_query(rewriter_, op, topology_);
     if (shape.region_count != 0) enter(op, 0);
-  }
-
-  void note_type(ValueId result) {
-    const TypeId type = module_.type_of(result);
-    if (module_.types.is_scalar(type)) return;
-    rewriter_.mark_in_type(type);
-    for (Dim dim : module_.types[type].dims) {
-      if (dim.is_dynamic()) rewriter_.learn(rewriter_.resolve(dim.value()), kNotNegative);
-    }
   }
 
   // Operands that are exact here, by a dominating condition for example. A value that types mention
@@ -117,25 +110,13 @@ class Sweep {
     const Ref folded =
         rewriter_.fold_at(input, InsertionPoint::at(module_, op), module_.location(op));
     if (!folded.valid()) {
-      if (module_.types.is_scalar(input.result)) learn_result(input, result);
+      if (module_.types.is_scalar(input.result)) learn_result(rewriter_, input, result);
       return;
     }
     keep_name(result, folded);
     rewriter_.replace(result, folded);
     // What the fold created may fold with its surroundings and needs its facts.
     revisit_after(before, op);
-  }
-
-  void learn_result(const FoldInput& input, ValueId result) {
-    if (is_float(rewriter_.element(input.result))) return;
-    for (Ref operand : input.operands) {
-      const TypeId type = rewriter_.type_of(operand);
-      if (!module_.types.is_scalar(type) || is_float(rewriter_.element(type))) return;
-    }
-    const IntFacts facts = result_facts(rewriter_, input);
-    // An exact result would replace a division that has to stay.
-    if (!facts.exact() || facts_may_replace(rewriter_, input))
-      rewriter_.refine_facts(result, facts);
   }
 
   EvalAttrs attrs_of(OpId op) const {
@@ -159,7 +140,8 @@ class Sweep {
       const unsigned count = module_.op(id).operand_count;
       for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(id, i));
       const ValueId result = module_.result(id);
-      learn_result({module_.op(id).kind, refs_, attrs_of(id), module_.type_of(result)}, result);
+      learn_result(rewriter_, {module_.op(id).kind, refs_, attrs_of(id), module_.type_of(result)},
+                   result);
     }
     module_.erase(op);
   }
@@ -174,10 +156,8 @@ class Sweep {
         note_fold<"assume on a constant">();
         rewriter_.replace(result, operand);
       }
-      if (!is_float(rewriter_.element_of(operand)))
-        rewriter_.learn(Ref::value(result), rewriter_.facts(operand));
     }
-    assume_on_results(op);
+    learn_assume(rewriter_, op);
     for (unsigned i = 0; i < count; ++i) {
       const ValueId result = module_.result(op, i);
       const Ref operand = rewriter_.operand(op, i);
@@ -190,44 +170,6 @@ class Sweep {
       }
     }
     if (all_exact) module_.erase(op);
-  }
-
-  // The predicates are written about the operands; the results carry them.
-  void assume_on_results(OpId op) {
-    const unsigned slot = rewriter_.kind_of(op) == IndexAssume
-                              ? attr_slot(IndexAssume, "predicates")
-                              : attr_slot(ScalarAssume, "predicates");
-    const auto result_of = [&](ValueId value) {
-      const auto operands = module_.operands(op);
-      for (unsigned i = 0; i < operands.size(); ++i) {
-        if (operands[i] == value) return module_.result(op, i);
-      }
-      return value;
-    };
-    for (int round = 0; round < 2; ++round) {
-      for (const Predicate& predicate : module_.attr(op, slot).predicates) {
-        if (predicate_info(predicate.kind).on_float) continue;
-        Predicate about = predicate;
-        for (unsigned i = 0; i < about.arity(); ++i) {
-          if (about.args[i].is_value()) about.args[i].value = result_of(about.args[i].value);
-        }
-        assume_result(op, about);
-      }
-    }
-  }
-
-  // Only results learn: a promise about one value does not change what is known of the others that
-  // the predicate mentions.
-  void assume_result(OpId op, const Predicate& predicate) {
-    IntFacts args[3];
-    for (unsigned i = 0; i < predicate.arity(); ++i)
-      args[i] = argument_facts(rewriter_, predicate.args[i]);
-    refine(predicate.kind, args);
-    for (unsigned i = 0; i < predicate.arity(); ++i) {
-      if (!predicate.args[i].is_value()) continue;
-      const ValueId value = predicate.args[i].value;
-      if (module_.defining_op(value) == op) rewriter_.learn(rewriter_.resolve(value), args[i]);
-    }
   }
 
   void visit_config(OpId op) {
@@ -244,37 +186,13 @@ class Sweep {
       module_.erase(op);
       return;
     }
-    if (rewriter_.kind_of(key) == ConfigDecl) learn_contract(key, result);
-  }
-
-  // The declaration's predicates speak of its own value; the result takes its place.
-  void learn_contract(OpId key, ValueId result) {
-    for (const Predicate& predicate : where_predicates(module_, key)) {
-      if (predicate_info(predicate.kind).on_float) continue;
-      IntFacts args[3];
-      bool literal = true;
-      for (unsigned i = 0; i < predicate.arity(); ++i) {
-        literal &= i == 0 || !predicate.args[i].is_value();
-        args[i] = i == 0 ? rewriter_.facts(Ref::value(result))
-                         : IntFacts::exactly(predicate.args[i].literal);
-      }
-      if (!literal) continue;
-      refine(predicate.kind, args);
-      rewriter_.refine_facts(result, args[0]);
-    }
+    learn_config(rewriter_, op);
   }
 
   // --- regions ---
   void enter(OpId op, unsigned region) {
     scopes_.push_back({op, region, rewriter_.fact_mark(), rewriter_.relations().size()});
-    const OpKind kind = rewriter_.kind_of(op);
-    if (kind == ScfIf) assume_condition(rewriter_.operand(op, 0), region == kThen);
-    if (kind == ScfFor) {
-      const IntFacts iv = facts::induction(rewriter_.facts(rewriter_.operand(op, kForLo)),
-                                           rewriter_.facts(rewriter_.operand(op, kForHi)),
-                                           rewriter_.facts(rewriter_.operand(op, kForStep)));
-      rewriter_.refine_facts(module_.args(module_.op_region(op, 0))[0], iv);
-    }
+    learn_region(rewriter_, op, region);
     next_ = module_.region(module_.op_region(op, region)).first;
   }
 
@@ -292,56 +210,6 @@ class Sweep {
     next_ = module_.op(scope.op).next;
     if (rewriter_.kind_of(scope.op) == ScfIf) simplify_if(scope.op);
     return true;
-  }
-
-  // The condition is true or false in the region being entered.
-  void assume_condition(Ref condition, bool truth) {
-    struct Known {
-      Ref condition;
-      bool truth;
-    };
-    Known pending[kMaxConditions] = {{condition, truth}};
-    unsigned count = 1;
-    while (count != 0) {
-      const Known known = pending[--count];
-      rewriter_.learn(known.condition, IntFacts::exactly(known.truth ? 1 : 0));
-      const OpId op = rewriter_.defining(known.condition);
-      if (!op.valid()) continue;
-      switch (rewriter_.kind_of(op)) {
-        case IndexCmp:
-        case ScalarCmpI:
-          assume_relation(op, known.truth);
-          break;
-        case ScalarAndI:
-        case ScalarOrI:
-          // Both sides of a true `and` are true, both sides of a false `or` false.
-          if (known.truth != (rewriter_.kind_of(op) == ScalarAndI)) break;
-          for (unsigned i = 0; i < 2 && count < kMaxConditions; ++i) {
-            pending[count++] = {rewriter_.operand(op, i), known.truth};
-          }
-          break;
-        case ScalarXorI:
-          if (rewriter_.exact_int(rewriter_.operand(op, 1)) == std::optional<int64_t>(1)) {
-            pending[count++] = {rewriter_.operand(op, 0), !known.truth};
-          }
-          break;
-        default:
-          break;
-      }
-    }
-  }
-
-  void assume_relation(OpId op, bool truth) {
-    auto relation = static_cast<Compare>(eval_attrs(module_, op).choice);
-    if (!truth) relation = negated(relation);
-    const Ref a = rewriter_.operand(op, 0), b = rewriter_.operand(op, 1);
-    rewriter_.relations().push_back({relation, a, b});
-    const bool is_signed = relation >= Compare::Slt && relation <= Compare::Sge;
-    if (rewriter_.element_of(a) == ScalarKind::I1 && is_signed) return;
-    IntFacts fa = rewriter_.facts(a), fb = rewriter_.facts(b);
-    refine(relation, fa, fb);
-    rewriter_.learn(a, fa);
-    rewriter_.learn(b, fb);
   }
 
   void visit_if(OpId op) {
@@ -398,7 +266,7 @@ class Sweep {
       Ref value = rewriter_.fold_at({ScfSelect, operands, {}, type}, place, module_.location(op));
       if (!value.valid()) {
         value = rewriter_.create(ScfSelect, operands, AttrId(), type, place, module_.location(op));
-        learn_result({ScfSelect, std::span(operands), {}, type}, value.value_id());
+        learn_result(rewriter_, {ScfSelect, std::span(operands), {}, type}, value.value_id());
       }
       keep_name(result, value);
       rewriter_.replace(result, value);
@@ -481,6 +349,7 @@ class Sweep {
   };
 
   Module& module_;
+  const KernelTopology topology_;
   Rewriter rewriter_;
   const OpId root_;
   const RegionId body_;
@@ -495,9 +364,10 @@ class Sweep {
 
 bool canonicalize(PassContext& context, OpId root) {
   for_each_body(context.module(), root, [&](RegionId body) {
+    const KernelTopology topology = kernel_topology(context, root);
     bool again = true;
     for (unsigned sweep = 0; again && sweep < kMaxSweeps; ++sweep) {
-      Sweep pass(context, root, body);
+      Sweep pass(context, topology, root, body);
       pass.run();
       again = pass.wants_another();
     }

@@ -281,6 +281,24 @@ void Rewriter::restore_facts(size_t mark) {
   }
 }
 
+std::vector<ValueId> Rewriter::changed_since(size_t mark) const {
+  std::vector<ValueId> values;
+  for (size_t i = mark; i < undo_.size(); ++i) values.emplace_back(undo_[i].value);
+  return values;
+}
+
+void Rewriter::forget_lessons(size_t mark, RegionId region) {
+  while (undo_.size() > mark) {
+    const Undo undo = undo_.back();
+    undo_.pop_back();
+    const Value& value = module_.value(ValueId(undo.value));
+    const bool own = value.kind == ValueKind::Result
+                         ? module_.op(OpId(value.owner)).parent == region
+                         : value.owner == region.index();
+    if (!own) space_.fact_index[undo.value] = undo.fact;
+  }
+}
+
 void Rewriter::mark_in_type(TypeId id) {
   if (module_.types.is_scalar(id)) return;
   const Type& type = module_.types[id];
@@ -297,21 +315,26 @@ void Rewriter::mark_in_type(TypeId id) {
 }
 
 std::optional<bool> Rewriter::related(Compare compare, Ref a, Ref b) const {
-  const size_t end = relations_.size();
-  const size_t begin = end > kRelationReach ? end - kRelationReach : 0;
-  for (size_t i = end; i-- > begin;) {
-    const Relation& known = relations_[i];
-    Compare relation = known.compare;
-    if (known.a == b && known.b == a) {
+  // Contracts stand at the bottom, the conditions around the place at the top.
+  Relation near[2 * kRelationReach];
+  const size_t all = relations_.size();
+  const size_t top = all > kRelationReach ? all - kRelationReach : 0;
+  const size_t bottom = std::min(top, kRelationReach);
+  std::copy_n(relations_.begin(), bottom, near);
+  std::copy(relations_.begin() + static_cast<ptrdiff_t>(top), relations_.end(), near + bottom);
+  const std::span<const Relation> known(near, bottom + all - top);
+  for (size_t i = known.size(); i-- > 0;) {
+    Compare relation = known[i].compare;
+    if (known[i].a == b && known[i].b == a) {
       relation = swapped(relation);
-    } else if (known.a != a || known.b != b) {
+    } else if (known[i].a != a || known[i].b != b) {
       continue;
     }
     // What the known relation says about each order of the two sides.
     const auto decided = implied(relation, compare);
     if (decided) return decided;
   }
-  return std::nullopt;
+  return decide(*this, known, compare, a, b);
 }
 
 // --- folding ------------------------------------------------------------------------------------

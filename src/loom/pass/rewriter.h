@@ -6,18 +6,13 @@
 #include <span>
 
 #include "loom/dialect/op_info.h"
+#include "loom/pass/difference.h"
 #include "loom/pass/fold.h"
 #include "loom/pass/workspace.h"
 
 namespace loom {
 
 class PassContext;
-
-// A comparison that holds at this point of the sweep.
-struct Relation {
-  Compare compare;
-  Ref a, b;
-};
 
 // Position of new operations: before `before`, or at the end of `region` when it is invalid.
 struct InsertionPoint {
@@ -35,6 +30,7 @@ class Rewriter {
   Rewriter& operator=(const Rewriter&) = delete;
 
   Module& module() { return module_; }
+  const Module& module() const { return module_; }
   PassWorkspace& workspace() { return space_; }
 
   // --- replacement ---
@@ -81,12 +77,16 @@ class Rewriter {
   }
   size_t fact_mark() const { return undo_.size(); }
   void restore_facts(size_t mark);
+  // Values whose facts were set since the mark, with repetitions.
+  std::vector<ValueId> changed_since(size_t mark) const;
+  // Restores the facts of all values but those of the region itself and its operations.
+  void forget_lessons(size_t mark, RegionId region);
   void mark_in_type(TypeId type);
   bool is_in_type(ValueId value) const {
     return value.index() < space_.in_type.size() && space_.in_type[value.index()] != 0;
   }
   std::vector<Relation>& relations() { return relations_; }
-  // Whether a dominating condition decides the comparison.
+  // Whether dominating conditions, contracts and how the values are made decide the comparison.
   std::optional<bool> related(Compare compare, Ref a, Ref b) const;
 
   // --- folding ---

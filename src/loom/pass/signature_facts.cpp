@@ -1,5 +1,7 @@
 #include "loom/pass/signature_facts.h"
 
+#include "loom/pass/fact_flow.h"
+
 namespace loom {
 namespace {
 
@@ -10,26 +12,9 @@ bool constrains(const Module& module, const Predicate& predicate, RegionId body)
   return value.kind != ValueKind::Result && value.owner == body.index();
 }
 
-void assume(Rewriter& rewriter, const Predicate& predicate) {
-  IntFacts args[3];
-  for (unsigned i = 0; i < predicate.arity(); ++i) {
-    args[i] = argument_facts(rewriter, predicate.args[i]);
-  }
-  refine(predicate.kind, args);
-  for (unsigned i = 0; i < predicate.arity(); ++i) {
-    if (!predicate.args[i].is_value()) continue;
-    rewriter.learn(rewriter.resolve(predicate.args[i].value), args[i]);
-  }
-}
-
 }  // namespace
 
-IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg) {
-  return arg.is_value() ? rewriter.facts(rewriter.resolve(arg.value))
-                        : IntFacts::exactly(arg.literal);
-}
-
-void assume_signature(Rewriter& rewriter, OpId root, RegionId body) {
+void learn_signature(Rewriter& rewriter, OpId root, RegionId body) {
   const Module& module = rewriter.module();
   const IntFacts not_negative = IntFacts::range(0, std::numeric_limits<int64_t>::max());
   for (ValueId arg : module.args(body)) rewriter.mark_in_type(module.type_of(arg));
@@ -40,9 +25,16 @@ void assume_signature(Rewriter& rewriter, OpId root, RegionId body) {
   const auto predicates = where_predicates(module, root);
   for (int round = 0; round < 2; ++round) {
     for (const Predicate& predicate : predicates) {
-      if (constrains(module, predicate, body)) assume(rewriter, predicate);
+      if (!constrains(module, predicate, body)) continue;
+      learn_predicate(rewriter, predicate, [](ValueId) { return true; });
+      if (round == 0) learn_relation(rewriter, predicate);
     }
   }
+}
+
+void assume_signature(Rewriter& rewriter, OpId root, RegionId body) {
+  learn_signature(rewriter, root, body);
+  const Module& module = rewriter.module();
   for (ValueId arg : module.args(body)) {
     // A signature type that mentions the argument must keep meaning it.
     if (rewriter.is_in_type(arg)) continue;

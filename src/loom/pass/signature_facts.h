@@ -5,9 +5,8 @@
 
 namespace loom {
 
-// Facts of a predicate's argument: a literal, or what is known of the value.
-IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg);
-
+// Gives the arguments the facts and relations of the root's predicates; extents are not negative.
+void learn_signature(Rewriter& rewriter, OpId root, RegionId body);
 // Gives the arguments the facts of the root's predicates and replaces exact ones by constants,
 // except those that a signature type mentions.
 void assume_signature(Rewriter& rewriter, OpId root, RegionId body);

@@ -1,0 +1,302 @@
+#include "loom/pass/fact_flow.h"
+
+#include "loom/ir/walk.h"
+#include "loom/pass/op_facts.h"
+#include "loom/pass/pass_context.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+
+constexpr unsigned kForLo = operand_slot(ScfFor, "lo");
+constexpr unsigned kForHi = operand_slot(ScfFor, "hi");
+constexpr unsigned kForStep = operand_slot(ScfFor, "step");
+constexpr unsigned kThen = region_slot(ScfIf, "then");
+constexpr unsigned kConfigKey = attr_slot(ConfigGet, "key");
+constexpr unsigned kConfigValue = attr_slot(ConfigDef, "value");
+constexpr int64_t kMaxCount = (int64_t{1} << 32) - 1;
+// Conditions joined by `and` that are looked through.
+constexpr unsigned kMaxConditions = 8;
+const IntFacts kNotNegative = IntFacts::range(0, std::numeric_limits<int64_t>::max());
+const IntFacts kCount = IntFacts::range(1, kMaxCount);
+
+bool is_scalar_integer(const Rewriter& rewriter, Ref ref) {
+  const TypeId type = rewriter.type_of(ref);
+  return rewriter.module().types.is_scalar(type) && !is_float(rewriter.element(type));
+}
+
+std::optional<Compare> order_of(PredicateKind kind) {
+  switch (kind) {
+    case PredicateKind::Eq:
+      return Compare::Eq;
+    case PredicateKind::Ne:
+      return Compare::Ne;
+    case PredicateKind::Lt:
+      return Compare::Slt;
+    case PredicateKind::Le:
+    case PredicateKind::Max:
+      return Compare::Sle;
+    case PredicateKind::Gt:
+      return Compare::Sgt;
+    case PredicateKind::Ge:
+    case PredicateKind::Min:
+      return Compare::Sge;
+    default:
+      return std::nullopt;
+  }
+}
+
+void learn_comparison(Rewriter& rewriter, OpId op, bool truth) {
+  auto relation = static_cast<Compare>(eval_attrs(rewriter.module(), op).choice);
+  if (!truth) relation = negated(relation);
+  const Ref a = rewriter.operand(op, 0), b = rewriter.operand(op, 1);
+  rewriter.relations().push_back({relation, a, b});
+  const bool is_signed = relation >= Compare::Slt && relation <= Compare::Sge;
+  if (rewriter.element_of(a) == ScalarKind::I1 && is_signed) return;
+  IntFacts fa = rewriter.facts(a), fb = rewriter.facts(b);
+  refine(relation, fa, fb);
+  rewriter.learn(a, fa);
+  rewriter.learn(b, fb);
+}
+
+// The condition is true or false in the region being entered.
+void learn_condition(Rewriter& rewriter, Ref condition, bool truth) {
+  struct Known {
+    Ref condition;
+    bool truth;
+  };
+  Known pending[kMaxConditions] = {{condition, truth}};
+  unsigned count = 1;
+  while (count != 0) {
+    const Known known = pending[--count];
+    rewriter.learn(known.condition, IntFacts::exactly(known.truth ? 1 : 0));
+    const OpId op = rewriter.defining(known.condition);
+    if (!op.valid()) continue;
+    switch (rewriter.kind_of(op)) {
+      case IndexCmp:
+      case ScalarCmpI:
+        learn_comparison(rewriter, op, known.truth);
+        break;
+      case ScalarAndI:
+      case ScalarOrI:
+        // Both sides of a true `and` are true, both sides of a false `or` false.
+        if (known.truth != (rewriter.kind_of(op) == ScalarAndI)) break;
+        for (unsigned i = 0; i < 2 && count < kMaxConditions; ++i) {
+          pending[count++] = {rewriter.operand(op, i), known.truth};
+        }
+        break;
+      case ScalarXorI:
+        if (rewriter.exact_int(rewriter.operand(op, 1)) == std::optional<int64_t>(1)) {
+          pending[count++] = {rewriter.operand(op, 0), !known.truth};
+        }
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+void learn_induction(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  const Ref lo = rewriter.operand(op, kForLo), hi = rewriter.operand(op, kForHi);
+  const ValueId iv = module.args(module.op_region(op, 0))[0];
+  rewriter.refine_facts(iv, facts::induction(rewriter.facts(lo), rewriter.facts(hi),
+                                             rewriter.facts(rewriter.operand(op, kForStep))));
+  rewriter.relations().push_back({Compare::Sge, Ref::value(iv), lo});
+  rewriter.relations().push_back({Compare::Slt, Ref::value(iv), hi});
+}
+
+// The contract of a declared key speaks of its own value; the result takes its place.
+void learn_key_contract(Rewriter& rewriter, OpId key, ValueId result) {
+  for (const Predicate& predicate : where_predicates(rewriter.module(), key)) {
+    Predicate about = predicate;
+    about.args[0] = PredicateArg::of(result);
+    bool literal = true;
+    for (unsigned i = 1; i < predicate.arity(); ++i) literal &= !predicate.args[i].is_value();
+    if (literal) learn_predicate(rewriter, about, [](ValueId) { return true; });
+  }
+}
+
+unsigned axis_of(const Module& module, OpId op) {
+  return static_cast<unsigned>(module.attr(op, 0).bits);
+}
+
+// Ids from 0 to below a number.
+IntFacts ids_below(const IntFacts& count) {
+  return IntFacts::range(0, std::max<int64_t>(count.hi - 1, 0));
+}
+
+}  // namespace
+
+IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg) {
+  return arg.is_value() ? rewriter.facts(rewriter.resolve(arg.value))
+                        : IntFacts::exactly(arg.literal);
+}
+
+void learn_relation(Rewriter& rewriter, const Predicate& predicate) {
+  const auto related = [&](Compare compare, const PredicateArg& a, const PredicateArg& b) {
+    if (!a.is_value() || !b.is_value()) return;  // ranges say what a literal says
+    rewriter.relations().push_back({compare, rewriter.resolve(a.value), rewriter.resolve(b.value)});
+  };
+  if (const auto order = order_of(predicate.kind)) {
+    related(*order, predicate.args[0], predicate.args[1]);
+  } else if (predicate.kind == PredicateKind::Range) {
+    related(Compare::Sge, predicate.args[0], predicate.args[1]);
+    related(Compare::Sle, predicate.args[0], predicate.args[2]);
+  }
+}
+
+void learn_type(Rewriter& rewriter, ValueId result) {
+  const Module& module = rewriter.module();
+  const TypeId type = module.type_of(result);
+  if (module.types.is_scalar(type)) return;
+  rewriter.mark_in_type(type);
+  for (Dim dim : module.types[type].dims) {
+    if (dim.is_dynamic()) rewriter.learn(rewriter.resolve(dim.value()), kNotNegative);
+  }
+}
+
+void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
+  if (is_float(rewriter.element(input.result))) return;
+  for (Ref operand : input.operands) {
+    if (!is_scalar_integer(rewriter, operand)) return;
+  }
+  const IntFacts facts = result_facts(rewriter, input);
+  // An exact result would replace a division that has to stay.
+  if (!facts.exact() || facts_may_replace(rewriter, input)) rewriter.refine_facts(result, facts);
+}
+
+// The predicates are written about the operands; only the results learn: a promise about one value
+// does not change what is known of the others that the predicate mentions.
+void learn_assume(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  for (unsigned i = 0; i < module.op(op).result_count; ++i) {
+    const Ref operand = rewriter.operand(op, i);
+    if (!is_float(rewriter.element_of(operand))) {
+      rewriter.learn(Ref::value(module.result(op, i)), rewriter.facts(operand));
+    }
+  }
+  const auto result_of = [&](ValueId value) {
+    const auto operands = module.operands(op);
+    for (unsigned i = 0; i < operands.size(); ++i) {
+      if (operands[i] == value) return module.result(op, i);
+    }
+    return value;
+  };
+  const unsigned slot = rewriter.kind_of(op) == IndexAssume ? attr_slot(IndexAssume, "predicates")
+                                                            : attr_slot(ScalarAssume, "predicates");
+  for (int round = 0; round < 2; ++round) {
+    for (const Predicate& predicate : module.attr(op, slot).predicates) {
+      if (predicate_info(predicate.kind).on_float) continue;
+      Predicate about = predicate;
+      for (unsigned i = 0; i < about.arity(); ++i) {
+        if (about.args[i].is_value()) about.args[i].value = result_of(about.args[i].value);
+      }
+      learn_predicate(rewriter, about, [&](ValueId v) { return module.defining_op(v) == op; });
+      if (round == 0) learn_relation(rewriter, about);
+    }
+  }
+}
+
+void learn_config(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  const OpId key = module.symbol(module.attr(op, kConfigKey).string());
+  if (!key.valid()) return;
+  const ValueId result = module.result(op);
+  if (!is_scalar_integer(rewriter, Ref::value(result))) return;
+  const ScalarKind kind = rewriter.element_of(Ref::value(result));
+  if (rewriter.kind_of(key) == ConfigDef) {
+    const auto value = from_literal(module.attr(key, kConfigValue), kind);
+    if (!value) return;
+    const bool bit = kind == ScalarKind::I1;
+    rewriter.refine_facts(
+        result, IntFacts::exactly(bit ? static_cast<int64_t>(value->bits) : as_signed(*value)));
+  } else if (rewriter.kind_of(key) == ConfigDecl) {
+    learn_key_contract(rewriter, key, result);
+  }
+}
+
+void learn_query(Rewriter& rewriter, OpId op, const KernelTopology& topology) {
+  const Module& module = rewriter.module();
+  const ValueId result = module.result(op);
+  const IntDomain index = IntDomain::of(ScalarKind::Index);
+  const auto size = [&] { return topology.workgroup_size[axis_of(module, op)]; };
+  const auto count = [&] { return topology.workgroup_count[axis_of(module, op)]; };
+  switch (rewriter.kind_of(op)) {
+    case KernelWorkitemId:
+      return rewriter.refine_facts(result, ids_below(size()));
+    case KernelWorkgroupId:
+      return rewriter.refine_facts(result, ids_below(count()));
+    case KernelWorkgroupSize:
+      return rewriter.refine_facts(result, size());
+    case KernelWorkgroupCount:
+      return rewriter.refine_facts(result, count());
+    case KernelWorkitemDispatchId:
+      return rewriter.refine_facts(result, ids_below(facts::mul(size(), count(), index)));
+    case KernelSubgroupSize:
+    case KernelSubgroupCount:
+      return rewriter.refine_facts(result, kCount);
+    case KernelSubgroupId:
+    case KernelSubgroupLaneId: {
+      // No subgroup has more lanes, and no workgroup more subgroups, than the workgroup has items.
+      IntFacts items = topology.workgroup_size[0];
+      for (unsigned i = 1; i < 3; ++i) items = facts::mul(items, topology.workgroup_size[i], index);
+      const bool lane = rewriter.kind_of(op) == KernelSubgroupLaneId;
+      return rewriter.refine_facts(result, lane ? ids_below(kCount) : ids_below(items));
+    }
+    default:
+      if (is_scalar_integer(rewriter, Ref::value(result))) {
+        if (is_address(rewriter.element_of(Ref::value(result)))) {
+          rewriter.refine_facts(result, kNotNegative);
+        }
+      }
+  }
+}
+
+void learn_call(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  const OpId callee = module.symbol(module.attr(op, attr_slot(FuncCall, "callee")).string());
+  if (!callee.valid()) return;
+  const OpKind kind = module.op(callee).kind;
+  if (kind != FuncDef && kind != FuncDecl) return;
+  const RegionId args = module.op_region(callee, 0), results = module.op_region(callee, 1);
+  // Formal values in terms of the call; invalid for an extent that only the signature names.
+  const auto actual = [&](ValueId formal) {
+    const Value& value = module.value(formal);
+    if (value.kind != ValueKind::Argument) return ValueId();
+    if (value.owner == args.index()) return module.operand(op, value.index);
+    return value.owner == results.index() ? module.result(op, value.index) : ValueId();
+  };
+  for (const Predicate& predicate : where_predicates(module, callee)) {
+    Predicate about = predicate;
+    bool known = true, on_result = false;
+    for (unsigned i = 0; i < about.arity(); ++i) {
+      if (!about.args[i].is_value()) continue;
+      about.args[i].value = actual(predicate.args[i].value);
+      known &= about.args[i].value.valid();
+      on_result |= known && module.defining_op(about.args[i].value) == op;
+    }
+    if (!known || !on_result) continue;
+    learn_predicate(rewriter, about, [&](ValueId v) { return module.defining_op(v) == op; });
+    if (!predicate_info(predicate.kind).on_float) learn_relation(rewriter, about);
+  }
+}
+
+void learn_region(Rewriter& rewriter, OpId op, unsigned region) {
+  switch (rewriter.kind_of(op)) {
+    case ScfIf:
+      return learn_condition(rewriter, rewriter.operand(op, 0), region == kThen);
+    case ScfFor:
+      return learn_induction(rewriter, op);
+    default:
+      return;
+  }
+}
+
+KernelTopology::KernelTopology() {
+  workgroup_size.fill(kCount);
+  workgroup_count.fill(kCount);
+}
+
+}  // namespace loom
