@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include <cstdlib>
 #include <fstream>
 #include <sstream>
@@ -152,7 +154,11 @@ TEST(FoldCoverage, EveryFoldFiresInTheCases) {
 
 INSTANTIATE_TEST_SUITE_P(Passes, PassFixture,
                          testing::ValuesIn(all_passes().begin(), all_passes().end()),
-                         [](const auto& each) { return std::string(each.param.name); });
+                         [](const auto& each) {
+                           std::string name(each.param.name);
+                           std::ranges::replace(name, '-', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace loom

@@ -1,5 +1,6 @@
 #include "loom/dialect/access.h"
 
+#include "loom/dialect/hooks.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 
@@ -116,8 +117,10 @@ void AccessFlow::visit(OpId op) {
     case ScfYield:
       return visit_yield(op);
     case FuncCall:
+    case TemplateCall:
       return visit_call(op);
     case FuncReturn:
+    case TemplateReturn:
       return;  // followed from the calls
     default:
       for (const ValueId value : operands) {
@@ -148,9 +151,11 @@ void AccessFlow::visit_yield(OpId op) {
 
 void AccessFlow::visit_call(OpId op) {
   const auto operands = module_.operands(op);
-  const OpId callee = module_.symbol(module_.attr(op, attr_slot(FuncCall, "callee")).string());
+  static_assert(region_slot(FuncDef, "body") == region_slot(TemplateDef, "body"));
+  const OpId callee = module_.symbol(callee_name(module_, op));
   const RegionId body = module_.op_region(callee, region_slot(FuncDef, "body"));
-  if (module_.op(callee).kind != FuncDef || module_.region(body).deferred) {
+  const OpKind kind = module_.op(callee).kind;
+  if ((kind != FuncDef && kind != TemplateDef) || module_.region(body).deferred) {
     for (const ValueId value : operands) {
       if (names_storage(value)) mark(value, kReadWrite);
     }

@@ -9,6 +9,8 @@ namespace loom {
 namespace {
 
 constexpr unsigned kCallPure = attr_slot(OpKind::FuncCall, "pure");
+static_assert(kCallPure == attr_slot(OpKind::TemplateApply, "pure") &&
+              kCallPure == attr_slot(OpKind::TemplateCall, "pure"));
 
 // An open-addressed table of the operations that dominate the sweep's place. Entries leave in the
 // reverse order of their insertion, which keeps every probe sequence intact.

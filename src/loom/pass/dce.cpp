@@ -8,6 +8,8 @@ namespace loom {
 namespace {
 
 constexpr unsigned kCallPure = attr_slot(OpKind::FuncCall, "pure");
+static_assert(kCallPure == attr_slot(OpKind::TemplateApply, "pure") &&
+              kCallPure == attr_slot(OpKind::TemplateCall, "pure"));
 
 class Eliminator {
  public:

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "loom/dialect/hooks.h"
+
 namespace loom {
 namespace {
 
@@ -20,6 +22,7 @@ constexpr unsigned kForStep = operand_slot(ScfFor, "step");
 constexpr unsigned kForInit = operand_slot(ScfFor, "init");
 constexpr unsigned kForBody = region_slot(ScfFor, "body");
 constexpr unsigned kDefBody = region_slot(FuncDef, "body");
+static_assert(kDefBody == region_slot(TemplateDef, "body"));
 
 // Visits are cheaper than created operations, so many more are allowed: a loop that folds away
 // completely leaves nothing behind.
@@ -50,7 +53,8 @@ bool Expander::refuse_call(OpId call, OpId callee, std::string detail) {
   failed_ = true;
   Diagnostic& diagnostic = diagnostics_.emit(
       Diag::LoweringInline, module_.location(call),
-      {{"function", std::string(symbol_ref(module_, call, kCallCallee))}, {"detail", detail}});
+      {{"function", std::string(module_.strings.text(callee_name(module_, call)))},
+       {"detail", detail}});
   if (callee.valid()) diagnostic.notes.push_back({module_.location(callee), "declared here"});
   return false;
 }
@@ -63,6 +67,7 @@ bool Expander::wants_call(OpId call) { return call_target(call).valid(); }
 
 // The definition to enter; invalid when the call stays or was refused.
 OpId Expander::call_target(OpId call) {
+  if (module_.op(call).kind == TemplateCall) return template_target(call);
   const OpId callee = module_.symbol(module_.attr(call, kCallCallee).string());
   if (!callee.valid()) return {};
   const bool defined = module_.op(callee).kind == FuncDef;
@@ -82,6 +87,19 @@ OpId Expander::call_target(OpId call) {
     return {};
   }
   return callee;
+}
+
+// An implementation with a body always ends up in its caller; one without stays for its target.
+OpId Expander::template_target(OpId call) {
+  const OpId callee = module_.symbol(callee_name(module_, call));
+  if (!callee.valid()) return {};
+  if (module_.op(callee).kind != TemplateDef) {
+    if (command_program_) refuse_call(call, callee, "a target supplies it");
+    return {};
+  }
+  if (!callee_is_open(callee)) return callee;
+  refuse_call(call, callee, "it calls itself");
+  return {};
 }
 
 std::optional<LoopCount> Expander::loop_wanted(OpId loop, Ref lo, Ref hi, Ref step) const {
@@ -271,6 +289,7 @@ bool Expander::visit(OpId op) {
       break;
     case ScfYield:
     case FuncReturn:
+    case TemplateReturn:
       if (frames_.back().kind != FrameKind::Region) {
         end_frame(op);
         return true;
@@ -287,6 +306,7 @@ bool Expander::visit(OpId op) {
       if (options_.loops && !may_stay(op)) return false;
       break;
     case FuncCall:
+    case TemplateCall:
       if (options_.calls && enter_call(op, frames_.back().place)) return true;
       if (failed_) return false;
       break;

@@ -80,6 +80,7 @@ class Expander {
   bool too_large(OpId op);
   std::optional<LoopCount> loop_wanted(OpId loop, Ref lo, Ref hi, Ref step) const;
   OpId call_target(OpId call);
+  OpId template_target(OpId call);
 
   Module& module_;
   Diagnostics& diagnostics_;

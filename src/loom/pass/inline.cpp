@@ -22,7 +22,8 @@ bool inline_calls(PassContext& context, OpId root, const InlineOptions& options)
       id = next_in_region_tree(module, op, body);
       if (rewriter.adopt_constant(op)) continue;
       rewriter.remap(op);
-      if (rewriter.kind_of(op) != OpKind::FuncCall) continue;
+      const OpKind kind = rewriter.kind_of(op);
+      if (kind != OpKind::FuncCall && kind != OpKind::TemplateCall) continue;
       if (expander.wants_call(op) && expander.expand_call(op)) module.erase(op);
       ok = !expander.failed();
     }

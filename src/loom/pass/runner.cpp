@@ -9,12 +9,17 @@
 #include "loom/pass/cse.h"
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
+#include "loom/pass/select_templates.h"
 #include "loom/pass/unroll.h"
 
 namespace loom {
 namespace {
 
 bool inline_default(PassContext& context, OpId root) { return inline_calls(context, root); }
+bool select_final(PassContext& context, OpId root) { return select_templates(context, root); }
+bool select_early(PassContext& context, OpId root) {
+  return select_templates(context, root, {.final = false, .target = {}, .format = {}});
+}
 bool unroll_default(PassContext& context, OpId root) { return unroll(context, root); }
 
 constexpr PassInfo kPasses[] = {

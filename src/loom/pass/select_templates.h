@@ -1,0 +1,38 @@
+// select-templates: decides which implementation each template.apply calls.
+#pragma once
+
+#include <string>
+
+#include "loom/dialect/target_info.h"
+#include "loom/pass/pass_context.h"
+
+namespace loom {
+
+struct SelectOptions {
+  // Final selection counts what is unknown as not proven and reports an apply without a proven
+  // implementation. Early selection leaves a decision open while an implementation that nothing
+  // rejects yet outranks the best proven one.
+  bool final = true;
+  // What is known of the target; a `target(@t)` of the root is asked first.
+  TargetFacts target;
+  // What `codegen_format` of the compiled target is, "" when unknown.
+  std::string format;
+};
+
+// Replaces each template.apply in the root by a template.call of the implementation with the
+// greatest priority among those whose conditions hold by the facts at the apply, and checks each
+// template.call against its implementation. Folds target.subgroup.size where it is known.
+// LOWERING/045 when no implementation is proven, when two of the best priority are, or when a
+// condition of an exact call is false; LOWERING/048 when only a target condition is undecided.
+// False when an error was reported.
+bool select_templates(PassContext& context, OpId root, const SelectOptions& options = {});
+
+// Selects and inlines in turn, since inlined implementations may apply families themselves, until
+// the root holds no apply and no call of an implementation with a body. In early mode open applies
+// stay. False when an error was reported.
+bool expand_templates(PassContext& context, OpId root, const SelectOptions& options = {});
+
+// Whether the root holds a template.apply, a template.call or a target.subgroup.size.
+bool uses_templates(const Module& module, OpId root);
+
+}  // namespace loom
