@@ -16,6 +16,7 @@ struct LinkTool {
   std::string from = "auto";
   std::string to;
   std::string output = "-";
+  std::string target;
   bool allow_unresolved = false;
   bool include_input_exports = false;
   bool require_resolved_config = false;
@@ -44,6 +45,8 @@ void declare(CLI::App& app, LinkTool& tool) {
                  "form of the result: text or bc (default: by the name of --output)")
       ->check(CLI::IsMember({"text", "bc", "bytecode"}));
   app.add_option("--output", tool.output, "where the result goes (default: standard output)");
+  app.add_option("--target", tool.target,
+                 "what target.decl names: family or family:selector, such as nvptx:sm_90");
   app.add_flag("--allow-unresolved", tool.allow_unresolved,
                "keep declarations that nothing defines, to be linked later");
   app.add_flag("--include-input-exports", tool.include_input_exports,
@@ -79,16 +82,25 @@ ExitCode run(Tool& tool, const LinkTool& own) {
   const bool merge = own.mode != "link";
   if (merge &&
       (!own.flags.roots.empty() || !own.flags.specialize.empty() || !own.flags.libraries.empty() ||
-       !own.flags.config.empty() || !own.flags.config_files.empty())) {
+       !own.flags.config.empty() || !own.flags.config_files.empty() || !own.target.empty())) {
     return tool.usage_error(
-        "--mode=merge keeps the inputs as they are; it takes no library, root, specialization or "
-        "configuration");
+        "--mode=merge keeps the inputs as they are; it takes no library, root, specialization, "
+        "configuration or target");
   }
   auto loaded =
       load_inputs(tool, own.flags, {.form = input_form(own.from), .defer_kernel_bodies = true});
   auto options = link_options(tool, own.flags);
   if (!loaded || !options) return tool.result();
   options->merge = merge;
+  if (!own.target.empty()) {
+    options->target = target_identity(own.target);
+    if (!options->target) {
+      tool.diagnostics().emit(
+          Diag::TargetUnknown, {},
+          {{"target", own.target}, {"known", std::string(known_target_families())}});
+      return tool.result();
+    }
+  }
   options->allow_unresolved = own.allow_unresolved;
   options->include_input_exports = own.include_input_exports;
   options->require_resolved_config = own.require_resolved_config;

@@ -30,6 +30,35 @@ const Attr* find_override(const Module& module, OpId record, std::string_view na
 
 }  // namespace
 
+std::optional<TargetIdentity> target_identity(std::string_view text) {
+  const size_t colon = std::min(text.find(':'), text.size());
+  const std::string_view family = text.substr(0, colon);
+  const std::string_view selector = colon < text.size() ? text.substr(colon + 1) : "";
+  TargetIdentity target{.format = std::string(text), .facts = {}};
+  if (family == "generic") {
+    if (!selector.empty() && selector != "reference") return std::nullopt;
+    target.format.clear();
+  } else if (family == "x86_64") {
+    // One format for every processor: a workitem is a lane of a subgroup of its own.
+    target.format = family;
+    target.facts.subgroup_size = 1;
+  } else if (family == "nvptx") {
+    target.facts.subgroup_size = 32;
+  } else if (family == "amdgpu") {
+    // Before gfx10 subgroups have 64 lanes; later generations run kernels with 32.
+    if (selector.starts_with("gfx")) {
+      target.facts.subgroup_size = selector.starts_with("gfx1") ? 32 : 64;
+    }
+  } else if (family != "spirv" && family != "wasm") {
+    return std::nullopt;
+  }
+  return target;
+}
+
+std::string_view known_target_families() {
+  return "x86_64, nvptx, amdgpu, spirv, wasm and generic, each with an optional ':selector'";
+}
+
 std::optional<bool> TargetCondition::holds(const TargetFacts& facts) const {
   if (!facts.subgroup_size) return std::nullopt;
   return *facts.subgroup_size == subgroup_size;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "loom/ir/module.h"
@@ -14,6 +15,15 @@ struct TargetFacts {
 
   friend bool operator==(const TargetFacts&, const TargetFacts&) = default;
 };
+
+// A target as `family` or `family:selector` names it.
+struct TargetIdentity {
+  std::string format;  // of `codegen_format`; empty for the generic target
+  TargetFacts facts;
+};
+// x86_64, nvptx, amdgpu, spirv, wasm and generic, with their selectors; nothing for another family.
+std::optional<TargetIdentity> target_identity(std::string_view text);
+std::string_view known_target_families();
 
 // `#target.subgroup.size<N>`, the only condition so far.
 struct TargetCondition {

@@ -107,6 +107,7 @@ std::string list_symbols(const LinkInput& input) {
   std::vector<std::vector<std::string>> rows{
       {"symbol", "kind", "", "visibility", "place", "access", "references"}};
   for_each_op(module, module.body(), [&](OpId op) {
+    if (!symbol_name(module, op).valid()) return;
     const OpKind kind = module.op(op).kind;
     rows.push_back({"@" + std::string(symbol_text(module, op)), std::string(symbol_kind_text(kind)),
                     is_declaration(kind) ? "declaration" : "definition", visibility(module, op),

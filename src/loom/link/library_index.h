@@ -5,6 +5,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "loom/dialect/op_kind.h"
 #include "loom/link/link.h"
 
 namespace loom {
@@ -17,6 +18,12 @@ struct LibraryIndex::Tables {
   std::vector<LinkInput> libraries;
   // By symbol name; the text lives in the libraries' own interners, which do not move it.
   std::unordered_map<std::string_view, std::vector<Export>> exports;
+  // Exported template implementations by family.
+  std::unordered_map<std::string_view, std::vector<Export>> implementations;
 };
+
+bool is_implementation(OpKind kind);
+// The family that an implementation names.
+std::string_view implemented_family(const Module& module, OpId implementation);
 
 }  // namespace loom

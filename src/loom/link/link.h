@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "loom/diag/diagnostic.h"
+#include "loom/dialect/target_info.h"
 #include "loom/ir/module.h"
 #include "loom/link/config.h"
 #include "loom/link/load.h"
@@ -64,6 +65,8 @@ struct LinkOptions {
   bool require_resolved_config = false;
   // Plain merge of the primary inputs: every symbol is kept, nothing is looked up or bound.
   bool merge = false;
+  // What the target identities (target.decl) that nothing supplies are bound to.
+  std::optional<TargetIdentity> target;
   ConfigBindings config;
   // "@root:name=value" each: fixes one specialization of a root.
   std::vector<std::string> specialize;

@@ -1,6 +1,7 @@
 #include "loom/link/linker.h"
 
 #include <algorithm>
+#include <set>
 
 #include "loom/bytecode/bytecode.h"
 #include "loom/bytecode/symbol_index.h"
@@ -20,9 +21,10 @@ SourceFiles& files_of(std::span<const LinkInput> inputs, const LibraryIndex& lib
 
 uint64_t place_key(uint32_t module, OpId op) { return (uint64_t{module} << 32) | op.index(); }
 
+// A declaration that nothing in a link has to define.
 bool is_external(const Module& module, OpId op) {
   const OpKind kind = module.op(op).kind;
-  return kind == OpKind::KernelEntryDecl ||
+  return kind == OpKind::KernelEntryDecl || kind == OpKind::TemplateDecl ||
          (kind == OpKind::FuncDecl && module.has_attr(op, attr_slot(OpKind::FuncDecl, "import")));
 }
 
@@ -63,6 +65,7 @@ std::optional<Module> Linker::run(std::vector<LinkedSymbol>* plan) {
     result_.append(result_.body(), nodes_[i].copy);
     result_.define_symbol(nodes_[i].name, nodes_[i].copy);
   }
+  add_import_records();
   if (!specialize()) return std::nullopt;
   if (plan != nullptr) {
     for (uint32_t i : order) {
@@ -81,6 +84,10 @@ bool Linker::collect_direct_symbols() {
   for (uint32_t m = 0; m < inputs_.size(); ++m) {
     const Module& module = inputs_[m].module;
     for_each_op(module, module.body(), [&](OpId op) {
+      if (!symbol_name(module, op).valid()) return;
+      if (is_implementation(module.op(op).kind)) {
+        implementations_[implemented_family(module, op)].push_back({m, op});
+      }
       DirectSymbol& symbol = direct_[symbol_text(module, op)];
       if (is_declaration(module.op(op).kind)) {
         if (!symbol.declaration.valid()) symbol.declaration = {m, op};
@@ -119,6 +126,7 @@ void Linker::add_roots() {
   for (uint32_t m = 0; m < inputs_.size(); ++m) {
     const Module& module = inputs_[m].module;
     for_each_op(module, module.body(), [&](OpId op) {
+      if (!symbol_name(module, op).valid()) return;
       std::string reason;
       if (!is_root_by_default(module, op, reason)) return;
       const Place place = resolve(m, symbol_text(module, op), module.location(op));
@@ -234,7 +242,8 @@ bool Linker::check_pair(Place declaration, Place definition) {
   const DiagNote note{location_of(definition), is_declaration(defined)
                                                    ? "the other declaration is here"
                                                    : "the definition is here"};
-  if (op_info(declared).dialect != op_info(defined).dialect) {
+  const bool family = declared == OpKind::TemplateDecl || defined == OpKind::TemplateDecl;
+  if (op_info(declared).dialect != op_info(defined).dialect || (family && declared != defined)) {
     diagnostics_
         .emit(Diag::SymbolWrongKind, location_of(declaration),
               {{"symbol", name},
@@ -307,20 +316,94 @@ void Linker::bind_configuration(Node& node) {
   canonicalize(context, node.copy);
 }
 
+// The record that a target identity is bound to, in place of its declaration.
+OpId Linker::bound_target(Place declaration) {
+  std::vector<DictEntry> entries;
+  const auto add = [&](std::string_view key, const Attr& value) {
+    entries.push_back({result_.strings.intern(key), result_.attrs.intern(value)});
+  };
+  const TargetIdentity& target = *options_.target;
+  if (!target.format.empty()) {
+    add("codegen_format", Attr::string(result_.strings.intern(target.format)));
+  }
+  if (target.facts.subgroup_size) {
+    add("subgroup_size", Attr::integer(*target.facts.subgroup_size));
+  }
+  std::vector<AttrId> attrs(op_info(OpKind::TargetGeneric).attrs.size());
+  attrs[attr_slot(OpKind::TargetGeneric, "profile")] = result_.attrs.intern(Attr::enumeration(0));
+  const StringId name = result_.strings.intern(name_of(declaration));
+  attrs[attr_slot(OpKind::TargetGeneric, "name")] = result_.attrs.intern(Attr::symbol(name));
+  if (!entries.empty()) {
+    Attr overrides{.kind = AttrKind::Dict};
+    overrides.entries = entries;
+    attrs[attr_slot(OpKind::TargetGeneric, "overrides")] = result_.attrs.intern(overrides);
+  }
+  return result_.create(
+      {.kind = OpKind::TargetGeneric, .attrs = attrs, .location = location_of(declaration)});
+}
+
 void Linker::expand(uint32_t index) {
   const Place place = nodes_[index].place;
   const Module& source = module_of(place.module);
+  if (kind_of(place) == OpKind::TargetDecl && options_.target && !options_.merge) {
+    nodes_[index].copy = bound_target(place);
+    return;
+  }
   const OpId copy = cloner(place.module).clone(place.op);
   share_kernel_body(source, place.op, result_, copy);
   nodes_[index].copy = copy;
   if (!options_.merge) bind_configuration(nodes_[index]);
   const std::string reason = "referenced by @" + name_of(place);
+  const std::vector<StringId> applied = applied_families(copy);
   for (StringId name : symbol_references(result_, copy)) {
     const Place target =
         resolve(place.module, result_.strings.text(name), source.location(place.op));
     if (!target.valid()) continue;
     const uint32_t node = reach(target, reason);
     nodes_[index].references.push_back({name, node});
+    if (std::ranges::find(applied, name) != applied.end()) reach_implementations(target, place);
+  }
+}
+
+// The families that a clone applies. An implementation refers to its own family without applying
+// it; a body that is still encoded can only mention a family to apply it.
+std::vector<StringId> Linker::applied_families(OpId copy) const {
+  std::vector<StringId> families;
+  for_each_nested(result_, copy, [&](OpId op) {
+    if (result_.op(op).kind != OpKind::TemplateApply) return;
+    families.push_back(result_.attr(op, attr_slot(OpKind::TemplateApply, "family")).string());
+  });
+  for (unsigned i = 0; i < result_.op(copy).region_count; ++i) {
+    const auto deferred = result_.deferred_bodies.find(result_.op_region(copy, i).index());
+    if (deferred == result_.deferred_bodies.end()) continue;
+    const auto& mentioned = deferred->second.references;
+    families.insert(families.end(), mentioned.begin(), mentioned.end());
+  }
+  return families;
+}
+
+// Candidates of an applied family: the implementations of the inputs in their order, then those
+// that libraries export.
+void Linker::reach_implementations(Place family, Place user) {
+  if (options_.merge || kind_of(family) != OpKind::TemplateDecl) return;
+  const std::string name = name_of(family);
+  if (!applied_.insert(name).second) return;
+  const std::string reason = "implements @" + name + ", applied by @" + name_of(user);
+  if (const auto found = implementations_.find(name); found != implementations_.end()) {
+    for (const Place place : found->second) reach(place, reason);
+  }
+  const auto& exported = libraries_.tables().implementations;
+  const auto found = exported.find(name);
+  if (found == exported.end()) return;
+  for (const auto& item : found->second) {
+    const Place place{static_cast<uint32_t>(inputs_.size()) + item.library, item.op};
+    const std::string_view own_name = symbol_text(module_of(place.module), place.op);
+    // A definition of the same name in the inputs wins; two exporters are ambiguous.
+    const auto direct = direct_.find(own_name);
+    if (direct != direct_.end() && direct->second.definition.valid()) continue;
+    const Place only = library_export(own_name, location_of(place));
+    if (!only.valid()) return;
+    reach(only, reason);
   }
 }
 
@@ -338,6 +421,7 @@ void Linker::report_unresolved(Place declaration) {
   if (options_.allow_unresolved || is_external(module_of(declaration.module), declaration.op)) {
     return;
   }
+  if (kind == OpKind::TargetDecl && options_.target) return;
   if (kind == OpKind::KernelDecl && options_.keep_kernel_declarations) return;
   if (kind == OpKind::CommandProgramDecl) {
     diagnostics_.emit(Diag::SymbolUnresolvedProgram, location_of(declaration), {{"symbol", name}});
@@ -450,6 +534,45 @@ bool Linker::apply_renames() {
                      result_.attrs.intern(Attr::symbol(node.name)));
   }
   return true;
+}
+
+// What the inputs say about providers of symbols that are still declarations: one record a
+// provider, in ascending order, before everything else. A merge keeps the records as they are.
+void Linker::add_import_records() {
+  constexpr unsigned kProvider = attr_slot(OpKind::ModuleImport, "provider");
+  constexpr unsigned kSymbols = attr_slot(OpKind::ModuleImport, "symbols");
+  std::map<std::string, std::set<std::string>> providers;
+  for (uint32_t m = 0; m < inputs_.size(); ++m) {
+    const Module& module = inputs_[m].module;
+    for_each_op(module, module.body(), [&](OpId op) {
+      if (module.op(op).kind != OpKind::ModuleImport) return;
+      auto& symbols =
+          providers[std::string(module.strings.text(module.attr(op, kProvider).string()))];
+      for (const int64_t item : module.attr(op, kSymbols).ints) {
+        const std::string_view text = module.strings.text(StringId(static_cast<uint32_t>(item)));
+        const OpId symbol = result_.symbol(result_.strings.intern(text));
+        const bool open = symbol.valid() && is_declaration(result_.op(symbol).kind);
+        if (open || options_.merge) symbols.insert(std::string(text));
+      }
+    });
+  }
+  const OpId first = result_.region(result_.body()).first;
+  for (const auto& [provider, symbols] : providers) {
+    if (symbols.empty()) continue;
+    std::vector<int64_t> ints;
+    for (const std::string& symbol : symbols) {
+      ints.push_back(result_.strings.intern(symbol).index());
+    }
+    const AttrId attrs[] = {result_.attrs.intern(Attr::string(result_.strings.intern(provider))),
+                            result_.attrs.intern({.kind = AttrKind::SymbolList, .ints = ints})};
+    static_assert(kProvider == 0 && kSymbols == 1);
+    const OpId record = result_.create({.kind = OpKind::ModuleImport, .attrs = attrs});
+    if (first.valid()) {
+      result_.insert_before(first, record);
+    } else {
+      result_.append(result_.body(), record);
+    }
+  }
 }
 
 std::optional<Module> link(std::span<const LinkInput> inputs, const LibraryIndex& libraries,

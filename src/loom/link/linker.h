@@ -69,6 +69,10 @@ class Linker {
 
   uint32_t reach(Place place, std::string reason);
   void expand(uint32_t node);
+  OpId bound_target(Place declaration);
+  std::vector<StringId> applied_families(OpId copy) const;
+  void reach_implementations(Place family, Place user);
+  void add_import_records();
   void bind_configuration(Node& node);
   Cloner& cloner(uint32_t module);
 
@@ -95,6 +99,8 @@ class Linker {
   std::unordered_map<uint32_t, std::unique_ptr<Cloner>> cloners_;
   std::unordered_set<uint64_t> checked_;          // declarations whose contract was compared
   std::unordered_map<StringId, uint32_t> taken_;  // names of the result
+  std::unordered_map<std::string_view, std::vector<Place>> implementations_;  // inputs', by family
+  std::unordered_set<std::string> applied_;  // families whose implementations were reached
   std::vector<std::string> root_names_;
 };
 

@@ -9,9 +9,9 @@
 #include "loom/dialect/hooks.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
+#include "loom/pass/fact_flow.h"
 #include "loom/pass/inline.h"
 #include "loom/pass/kind_tables.h"
-#include "loom/pass/op_facts.h"
 #include "loom/pass/region_walk.h"
 #include "loom/pass/signature_facts.h"
 
@@ -27,7 +27,6 @@ constexpr unsigned kTarget = attr_slot(TemplateDef, "target");
 constexpr unsigned kRequires = attr_slot(TemplateDef, "requires");
 constexpr unsigned kPriority = attr_slot(TemplateDef, "priority");
 constexpr unsigned kBody = region_slot(TemplateDef, "body");
-constexpr unsigned kThen = region_slot(ScfIf, "then");
 // Both kinds of implementation keep these in the same places.
 static_assert(kFamily == attr_slot(TemplateUkernel, "family") &&
               kPure == attr_slot(TemplateUkernel, "pure") &&
@@ -57,6 +56,7 @@ class Selector {
         options_(options),
         root_(root),
         target_(options.target) {
+    topology_ = kernel_topology(context, root);
     find_root_target();
     for_each_op(module_, module_.body(), [&](OpId op) {
       const OpKind kind = module_.op(op).kind;
@@ -83,8 +83,6 @@ class Selector {
   void sweep(RegionId body);
   bool visit(OpId op);
   void learn(OpId op);
-  void learn_assume(OpId op);
-  void assume_condition(OpId condition, bool truth);
   void enter(OpId op, unsigned region);
 
   bool select(OpId apply);
@@ -107,6 +105,7 @@ class Selector {
   const SelectOptions& options_;
   const OpId root_;
   TargetFacts target_;
+  KernelTopology topology_;
   OpId root_target_;
   std::string_view root_format_;
   std::map<StringId, std::vector<OpId>> implementations_;  // by family, in module order
@@ -189,7 +188,13 @@ bool Selector::visit(OpId op) {
       return true;
     case IndexAssume:
     case ScalarAssume:
-      learn_assume(op);
+      learn_assume(*rewriter_, op);
+      return true;
+    case ConfigGet:
+      learn_config(*rewriter_, op);
+      return true;
+    case FuncCall:
+      learn_call(*rewriter_, op);
       return true;
     default:
       break;
@@ -201,98 +206,22 @@ bool Selector::visit(OpId op) {
 
 void Selector::learn(OpId op) {
   const Op shape = module_.op(op);
+  for (unsigned i = 0; i < shape.result_count; ++i) {
+    learn_type(*rewriter_, module_.result(op, i));
+  }
+  if (kind_has(shape.kind, trait::KernelQuery)) return learn_query(*rewriter_, op, topology_);
   if (shape.result_count != 1 || !is_foldable(shape.kind)) return;
-  const ValueId result = module_.result(op);
-  const TypeId type = module_.type_of(result);
-  if (!module_.types.is_scalar(type) || is_float(rewriter_->element(type))) return;
+  const TypeId type = module_.type_of(module_.result(op));
+  if (!module_.types.is_scalar(type)) return;
   refs_.clear();
-  for (unsigned i = 0; i < shape.operand_count; ++i) {
-    refs_.push_back(rewriter_->operand(op, i));
-    const TypeId operand = rewriter_->type_of(refs_.back());
-    if (!module_.types.is_scalar(operand) || is_float(rewriter_->element(operand))) return;
-  }
+  for (unsigned i = 0; i < shape.operand_count; ++i) refs_.push_back(rewriter_->operand(op, i));
   const EvalAttrs attrs = shape.attr_count != 0 ? eval_attrs(module_, op) : EvalAttrs{};
-  rewriter_->refine_facts(result, result_facts(*rewriter_, {shape.kind, refs_, attrs, type}));
-}
-
-// Results carry what the operands are known for, and the predicates.
-void Selector::learn_assume(OpId op) {
-  const unsigned slot = module_.op(op).kind == IndexAssume ? attr_slot(IndexAssume, "predicates")
-                                                           : attr_slot(ScalarAssume, "predicates");
-  const auto result_of = [&](ValueId value) {
-    const auto operands = module_.operands(op);
-    for (unsigned i = 0; i < operands.size(); ++i) {
-      if (operands[i] == value) return module_.result(op, i);
-    }
-    return value;
-  };
-  for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-    if (is_float(rewriter_->element_of(rewriter_->operand(op, i)))) continue;
-    rewriter_->learn(Ref::value(module_.result(op, i)),
-                     rewriter_->facts(rewriter_->operand(op, i)));
-  }
-  for (const Predicate& predicate : module_.attr(op, slot).predicates) {
-    if (predicate_info(predicate.kind).on_float) continue;
-    Predicate about = predicate;
-    IntFacts args[3];
-    for (unsigned i = 0; i < about.arity(); ++i) {
-      if (about.args[i].is_value()) about.args[i].value = result_of(about.args[i].value);
-      args[i] = argument_facts(*rewriter_, about.args[i]);
-    }
-    refine(about.kind, args);
-    for (unsigned i = 0; i < about.arity(); ++i) {
-      if (!about.args[i].is_value() || module_.defining_op(about.args[i].value) != op) continue;
-      rewriter_->learn(rewriter_->resolve(about.args[i].value), args[i]);
-    }
-  }
-}
-
-void Selector::assume_condition(OpId condition, bool truth) {
-  std::vector<std::pair<OpId, bool>> pending{{condition, truth}};
-  while (!pending.empty()) {
-    const auto [op, holds_here] = pending.back();
-    pending.pop_back();
-    if (!op.valid()) continue;
-    const OpKind kind = module_.op(op).kind;
-    if (kind == ScalarAndI || kind == ScalarOrI) {
-      if (holds_here != (kind == ScalarAndI)) continue;
-      for (unsigned i = 0; i < 2; ++i) {
-        const Ref side = rewriter_->operand(op, i);
-        rewriter_->learn(side, IntFacts::exactly(holds_here ? 1 : 0));
-        pending.emplace_back(rewriter_->defining(side), holds_here);
-      }
-      continue;
-    }
-    if (kind != IndexCmp && kind != ScalarCmpI) continue;
-    auto relation = static_cast<Compare>(eval_attrs(module_, op).choice);
-    if (!holds_here) relation = negated(relation);
-    const Ref a = rewriter_->operand(op, 0), b = rewriter_->operand(op, 1);
-    rewriter_->relations().push_back({relation, a, b});
-    // A set i1 is -1 to signed comparisons and 1 to the facts.
-    if (rewriter_->element_of(a) == ScalarKind::I1) continue;
-    IntFacts facts_a = rewriter_->facts(a), facts_b = rewriter_->facts(b);
-    refine(relation, facts_a, facts_b);
-    rewriter_->learn(a, facts_a);
-    rewriter_->learn(b, facts_b);
-  }
+  learn_result(*rewriter_, {shape.kind, refs_, attrs, type}, module_.result(op));
 }
 
 void Selector::enter(OpId op, unsigned region) {
   scopes_.push_back({op, region, rewriter_->fact_mark(), rewriter_->relations().size()});
-  const OpKind kind = module_.op(op).kind;
-  if (kind == ScfIf) {
-    const Ref condition = rewriter_->operand(op, 0);
-    rewriter_->learn(condition, IntFacts::exactly(region == kThen ? 1 : 0));
-    assume_condition(rewriter_->defining(condition), region == kThen);
-  } else if (kind == ScfFor) {
-    const auto bound = [&](unsigned slot) {
-      return rewriter_->facts(rewriter_->operand(op, slot));
-    };
-    rewriter_->refine_facts(
-        module_.args(module_.op_region(op, 0))[0],
-        facts::induction(bound(operand_slot(ScfFor, "lo")), bound(operand_slot(ScfFor, "hi")),
-                         bound(operand_slot(ScfFor, "step"))));
-  }
+  learn_region(*rewriter_, op, region);
   next_ = module_.region(module_.op_region(op, region)).first;
 }
 
