@@ -42,6 +42,7 @@ struct Options {
   std::vector<std::string> print_after;
   std::string denormals = "keep";
   bool time_passes = false;
+  bool check_hazards = false;
 };
 
 const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm::Object},
@@ -73,6 +74,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--print-schedule", options.print_schedule,
                  "print each schedule tree with its wave numbers: text or dot")
       ->check(CLI::IsMember({"text", "dot"}));
+  app.add_flag("--check-hazards", options.check_hazards,
+               "report concurrent commands that may touch the same bytes, one of them writing");
   app.add_option(
          "--print-after", options.print_after,
          "print the program to standard error after a pass: " + CLI::detail::join(pass_choices()))
@@ -135,8 +138,8 @@ class PassObserver {
 };
 
 std::optional<Module> link_inputs(Tool& tool, const Options& options, bool commands) {
-  // Only a published request needs to see device bodies.
-  const bool bodies = !commands || !options.request_folder.empty();
+  // Only published requests and the hazard check need to see device bodies.
+  const bool bodies = !commands || !options.request_folder.empty() || options.check_hazards;
   auto loaded = load_inputs(tool, options.link, {.defer_kernel_bodies = !bodies});
   auto link_settings = link_options(tool, options.link);
   if (!loaded || !link_settings) return std::nullopt;
@@ -158,6 +161,7 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   }
   PassObserver observer(options);
   prepare_options.hooks = observer.hooks();
+  prepare_options.check_hazards = options.check_hazards;
   std::vector<KernelRequest> requests;
   RequestRecipient recipient;
   if (!options.request_folder.empty()) {
@@ -241,6 +245,9 @@ ExitCode run(Tool& tool, const Options& options) {
     if (!value->empty()) {
       return tool.usage_error(fmt::format("{} needs --format=loom-command", flag));
     }
+  }
+  if (options.check_hazards) {
+    return tool.usage_error("--check-hazards needs --format=loom-command");
   }
   return compile_kernels(tool, options);
 }

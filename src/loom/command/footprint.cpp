@@ -273,6 +273,138 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel) {
   return needs;
 }
 
+namespace {
+
+// Follows the views of a kernel's launch arguments through its body, in one walk: values come
+// before their uses, and whatever is done to a view in a way that is not known here counts as
+// everything that its argument allows.
+class TouchWalk {
+ public:
+  TouchWalk(const Module& module, OpId kernel, std::span<const Access> access,
+            KernelTouches& touches)
+      : module_(module),
+        body_(module.op_region(kernel, region_slot(OpKind::KernelDef, "body"))),
+        access_(access),
+        touches_(touches),
+        values_(module, body_, touches.values) {}
+
+  void run(OpId kernel) {
+    const auto args = module_.args(body_);
+    touches_.rest.assign(args.size(), Access::None);
+    touches_.bytes.assign(args.size(), std::numeric_limits<uint64_t>::max());
+    for (uint32_t i = 0; i < args.size(); ++i) {
+      const Type& type = module_.types[module_.type_of(args[i])];
+      if (type.kind == TypeKind::View) {
+        touches_.rest[i] = allowed(i);
+        if (const auto need = view_need(type)) touches_.bytes[i] = need->bytes;
+      } else if (type.kind == TypeKind::Buffer) {
+        origin_[args[i].index()] = {i, kWhole};
+      }
+    }
+    for_each_nested(module_, kernel, [&](OpId op) { visit(op); });
+  }
+
+ private:
+  static constexpr uint32_t kWhole = std::numeric_limits<uint32_t>::max();
+  struct Origin {
+    uint32_t argument;
+    uint32_t view;  // of `touches_.views`; kWhole is the argument itself
+  };
+
+  Access allowed(uint32_t argument) const {
+    return argument < access_.size() ? access_[argument] : Access::ReadWrite;
+  }
+
+  void visit(OpId op) {
+    const OpKind kind = module_.op(op).kind;
+    const auto operands = module_.operands(op);
+    for (uint32_t i = 0; i < operands.size(); ++i) {
+      const auto found = origin_.find(operands[i].index());
+      if (found == origin_.end()) continue;
+      const Origin origin = found->second;
+      switch (kind) {
+        case OpKind::BufferAssumeNoalias:
+        case OpKind::BufferAssumeAlignment:
+          origin_[module_.result(op, i).index()] = origin;
+          break;
+        case OpKind::BufferAssumeMemorySpace:
+        case OpKind::ViewSubview:
+        case OpKind::ViewRefine:
+          origin_[module_.result(op).index()] = origin;
+          break;
+        case OpKind::BufferView:
+          open_view(op, origin);
+          break;
+        case OpKind::ViewLoad:
+          mark(origin, Access::Read);
+          break;
+        case OpKind::ViewStore:
+          mark(origin, Access::Write);
+          break;
+        default:
+          mark(origin, Access::ReadWrite);
+      }
+    }
+  }
+
+  void open_view(OpId op, Origin origin) {
+    auto view = launch_view(module_, op, origin.argument, values_);
+    if (view) {
+      origin.view = static_cast<uint32_t>(touches_.views.size());
+      touches_.views.push_back(std::move(*view));
+    }
+    origin_[module_.result(op).index()] = origin;
+  }
+
+  void mark(const Origin& origin, Access access) {
+    Access& known =
+        origin.view == kWhole ? touches_.rest[origin.argument] : touches_.views[origin.view].access;
+    const auto both = static_cast<uint8_t>(known) | static_cast<uint8_t>(access);
+    known = static_cast<Access>(both & static_cast<uint8_t>(allowed(origin.argument)));
+  }
+
+  const Module& module_;
+  const RegionId body_;
+  std::span<const Access> access_;
+  KernelTouches& touches_;
+  LaunchValues values_;
+  std::unordered_map<uint32_t, Origin> origin_;  // by value
+};
+
+}  // namespace
+
+KernelTouches kernel_touches(const Module& module, OpId kernel, std::span<const Access> access) {
+  KernelTouches touches;
+  TouchWalk(module, kernel, access, touches).run(kernel);
+  return touches;
+}
+
+std::vector<TouchedRange> touched_ranges(const KernelTouches& kernel,
+                                         std::span<const Argument> arguments) {
+  std::vector<TouchedRange> ranges;
+  for (uint32_t i = 0; i < kernel.rest.size(); ++i) {
+    if (kernel.rest[i] != Access::None) ranges.push_back({i, 0, kernel.bytes[i], kernel.rest[i]});
+  }
+  Results results;
+  evaluate_all(kernel.values, arguments, results);
+  for (const LaunchView& view : kernel.views) {
+    if (view.access == Access::None) continue;
+    const auto offset = size_of(results, view.offset);
+    std::vector<int64_t> extents = view.fixed;
+    bool known = offset.has_value();
+    for (const uint32_t number : view.extents) {
+      const auto extent = size_of(results, number);
+      known = known && extent.has_value();
+      extents.push_back(extent.value_or(0));
+    }
+    const auto begin = static_cast<uint64_t>(offset.value_or(0));
+    const uint64_t end = known ? end_of(begin, product(extents, view.element_bytes))
+                               : std::numeric_limits<uint64_t>::max();
+    if (begin < end) ranges.push_back({view.argument, begin, end, view.access});
+  }
+  return ranges;
+}
+
 ProgramNeeds program_needs(const PreparedProgram& program,
                            std::span<const KernelNeeds* const> kernels) {
   ProgramNeeds needs;

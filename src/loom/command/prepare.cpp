@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "loom/command/flatten.h"
+#include "loom/command/hazards.h"
 #include "loom/command/project.h"
 #include "loom/command/request.h"
 #include "loom/command/resolve.h"
@@ -157,6 +158,12 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
         return ok;
       })) {
     return std::nullopt;
+  }
+  if (options.check_hazards) {
+    for (const PreparedProgram& program : plan.programs) {
+      check_hazards(module, entries, program, diagnostics);
+    }
+    if (diagnostics.has_errors()) return std::nullopt;
   }
   if (recipient && !publish(module, *projection, entries, plan, recipient)) return std::nullopt;
   return plan;

@@ -38,6 +38,9 @@ struct PrepareHooks {
 struct PrepareOptions {
   std::vector<std::string> roots;  // program symbols without '@', in the wanted order
   PrepareHooks hooks;
+  // Reports hazards between concurrent commands (COMMAND/013). Byte ranges are narrowed by those
+  // kernel bodies that are open in the module; without one a hazard is a remark that says unknown.
+  bool check_hazards = false;
 };
 
 // The names of the passes, in their order, as --print-after accepts them.

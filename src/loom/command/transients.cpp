@@ -12,14 +12,18 @@ namespace {
 
 // Up to here, who conflicts with whom is listed and several orders are tried.
 constexpr size_t kListed = 2048;
+// Up to here, every order is tried.
+constexpr size_t kEveryOrder = 8;
 // What improving an order may cost, in placements of one item next to another.
-constexpr uint64_t kImprovementSteps = 60'000;
+constexpr uint64_t kImprovementSteps = 100'000;
 // What the sweep over many items may look at; the items behind that are stacked.
-constexpr uint64_t kSweepSteps = 50'000'000;
+constexpr uint64_t kSweepSteps = 8'000'000;
 
 uint64_t round_up(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
+
+constexpr uint64_t kOpen = std::numeric_limits<uint64_t>::max();  // not placed yet
 
 struct Range {
   uint64_t begin;
@@ -93,38 +97,62 @@ class ListedPacker {
     return weight;
   }
 
+  uint64_t place_one(uint32_t item) {
+    taken_.clear();
+    for (const uint32_t other : conflicts_[item]) {
+      if (offsets_[other] == kOpen) continue;
+      taken_.push_back({offsets_[other], offsets_[other] + items_[other].length});
+    }
+    return offsets_[item] = first_gap(taken_, items_[item]);
+  }
+
   uint64_t place(const std::vector<uint32_t>& order) {
-    constexpr uint64_t kOpen = std::numeric_limits<uint64_t>::max();
     std::ranges::fill(offsets_, kOpen);
     uint64_t length = 0;
     for (const uint32_t item : order) {
-      taken_.clear();
-      for (const uint32_t other : conflicts_[item]) {
-        if (offsets_[other] == kOpen) continue;
-        taken_.push_back({offsets_[other], offsets_[other] + items_[other].length});
-      }
-      offsets_[item] = first_gap(taken_, items_[item]);
-      length = std::max(length, offsets_[item] + items_[item].length);
+      length = std::max(length, place_one(item) + items_[item].length);
     }
     return length;
   }
 
-  bool consider(const std::vector<uint32_t>& order) {
+  // Places the items in that order; the length of the slab, which is remembered if it is the least.
+  uint64_t consider(const std::vector<uint32_t>& order) {
     const uint64_t length = place(order);
-    if (!best_.empty() && length > best_length_) return false;
-    const bool better = best_.empty() || length < best_length_;
-    best_order_ = order;
-    best_length_ = length;
-    if (better) best_ = offsets_;
-    return true;
+    if (best_.empty() || length < best_length_) {
+      best_length_ = length;
+      best_ = offsets_;
+      best_order_ = order;
+    }
+    return length;
   }
 
-  // Moves items to other places of the order, the ones at the top of the slab most often, as long
-  // as that makes nothing worse. The numbers are pseudo-random but always the same.
+  // All orders that begin with the items placed so far, and give up where those are no better than
+  // what is known. At most kEveryOrder deep.
+  void try_every_order(size_t placed, uint64_t length) {
+    if (placed == items_.size()) {
+      best_length_ = length;
+      best_ = offsets_;
+      return;
+    }
+    for (uint32_t item = 0; item < items_.size() && best_length_ != bound_; ++item) {
+      if (offsets_[item] != kOpen) continue;
+      const uint64_t end = place_one(item) + items_[item].length;
+      if (end < best_length_) try_every_order(placed + 1, std::max(length, end));
+      offsets_[item] = kOpen;
+    }
+  }
+
+  // A few items are tried in every order, which finds the best there is. Otherwise items move to
+  // other places of the order, every other time one at the top of the slab, as long as that makes
+  // nothing worse; now and then from an order that is shuffled, to leave a place that no single
+  // move leaves. The numbers are pseudo-random but always the same.
   void improve() {
     const size_t count = items_.size();
-    if (count < 3) return;
-    const uint64_t cost = pairs_ + count * 4;
+    if (count < 2 || best_length_ == bound_) return;
+    if (count <= kEveryOrder) {
+      std::ranges::fill(offsets_, kOpen);
+      return try_every_order(0, 0);
+    }
     uint64_t state = 0x9e3779b97f4a7c15;
     const auto random = [&](size_t below) {
       state ^= state << 13;
@@ -132,20 +160,29 @@ class ListedPacker {
       state ^= state << 17;
       return static_cast<size_t>((state >> 11) % below);
     };
-    for (uint64_t step = 0; step * cost < kImprovementSteps && best_length_ != bound_; ++step) {
-      std::vector<uint32_t> order = best_order_;
-      size_t from = random(count);
-      if (step % 2 == 0) {
-        from = static_cast<size_t>(
-            std::ranges::find_if(
-                order, [&](uint32_t i) { return best_[i] + items_[i].length == best_length_; }) -
-            order.begin());
+    const uint64_t cost = pairs_ + count * 4;
+    std::vector<uint32_t> current = best_order_;
+    uint64_t length = place(current);
+    std::vector<uint64_t> offsets = offsets_;
+    for (uint64_t step = 1; step * cost < kImprovementSteps && best_length_ != bound_; ++step) {
+      std::vector<uint32_t> order = current;
+      const bool afresh = step % 64 == 0;
+      if (afresh) {
+        for (size_t i = count; i > 1; --i) std::swap(order[i - 1], order[random(i)]);
+      } else {
+        const auto at_top = [&](uint32_t i) { return offsets[i] + items_[i].length == length; };
+        const size_t from =
+            step % 2 == 0 ? static_cast<size_t>(std::ranges::find_if(order, at_top) - order.begin())
+                          : random(count);
+        const uint32_t moved = order[from];
+        order.erase(order.begin() + static_cast<ptrdiff_t>(from));
+        order.insert(order.begin() + static_cast<ptrdiff_t>(random(count)), moved);
       }
-      const size_t to = random(count);
-      const uint32_t moved = order[from];
-      order.erase(order.begin() + static_cast<ptrdiff_t>(from));
-      order.insert(order.begin() + static_cast<ptrdiff_t>(to), moved);
-      consider(order);
+      const uint64_t now = consider(order);
+      if (now > length && !afresh) continue;
+      current = std::move(order);
+      length = now;
+      offsets = offsets_;
     }
   }
 
