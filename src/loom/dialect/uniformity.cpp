@@ -10,8 +10,11 @@ namespace {
 
 using enum OpKind;
 
-// How widely a value differs.
-enum Variance : uint8_t { kWorkgroupUniform, kSubgroupUniform, kVarying };
+using Variance = Distribution;
+constexpr Variance kClusterUniform = Distribution::Cluster;
+constexpr Variance kWorkgroupUniform = Distribution::Workgroup;
+constexpr Variance kSubgroupUniform = Distribution::Subgroup;
+constexpr Variance kVarying = Distribution::Lane;
 
 // Of an operation that asks which invocation runs it.
 Variance variance_of_query(const Module& module, OpId op) {
@@ -22,15 +25,19 @@ Variance variance_of_query(const Module& module, OpId op) {
       return kVarying;
     case KernelSubgroupId:
       return kSubgroupUniform;
+    case KernelWorkgroupId:
+      return kWorkgroupUniform;
     case BufferAlloca: {
       // Each invocation has its own private storage.
       const uint64_t space = module.attr(op, attr_slot(BufferAlloca, "space")).bits;
       return space == static_cast<uint64_t>(MemorySpace::Private) ? kVarying : kWorkgroupUniform;
     }
     default:
-      return kWorkgroupUniform;
+      return kClusterUniform;
   }
 }
+
+}  // namespace
 
 // Variance flows from operands to results. A value rises at most twice, so a worklist ends in time
 // linear in the uses.
@@ -104,7 +111,7 @@ void VarianceFlow::visit(OpId op) {
     case FuncCall:
       return visit_call(op);
     case KernelWorkgroupReduce:
-      return;  // every invocation gets the same value
+      return flow_to_results(module_.operand(op, 0), op, kWorkgroupUniform);
     case KernelSubgroupReduce: {
       const bool clusters = module_.has_attr(op, attr_slot(KernelSubgroupReduce, "cluster_size"));
       return flow_to_results(module_.operand(op, 0), op, clusters ? kVarying : kSubgroupUniform);
@@ -148,6 +155,8 @@ void VarianceFlow::visit_call(OpId op) {
   }
 }
 
+namespace {
+
 // What each function, by OpId index, asks for: itself or through the functions it calls.
 std::vector<Variance> variance_of_functions(const Module& module) {
   std::vector<Variance> variance(module.op_count());
@@ -181,21 +190,20 @@ std::vector<Variance> variance_of_functions(const Module& module) {
 
 // Who reaches the operations of a region: all, or only those that one operation around it let in.
 struct Control {
-  Variance variance = kWorkgroupUniform;
+  Variance variance = kClusterUniform;
   OpId cause;
 };
+
+}  // namespace
 
 class UniformityChecker {
  public:
   UniformityChecker(const Module& module, Diagnostics& diagnostics)
-      : module_(module),
-        diagnostics_(diagnostics),
-        flow_(module, variance_of_functions(module)),
-        control_(module.region_count()) {}
+      : module_(module), diagnostics_(diagnostics), control_(module.region_count()) {}
 
   void check(const std::vector<OpId>& roots) {
-    for (const OpId root : roots) flow_.add_body(root);
-    flow_.run();
+    const Uniformity uniformity(module_, roots);
+    uniformity_ = &uniformity;
     for (const OpId root : roots) {
       for_each_nested(module_, root, [&](OpId op) { check_op(op); });
     }
@@ -208,7 +216,7 @@ class UniformityChecker {
     Control inside = around;
     const unsigned deciding = kind == ScfFor ? 3 : kind == ScfIf ? 1 : 0;
     for (unsigned i = 0; i < deciding; ++i) {
-      const Variance variance = flow_.of(module_.operand(op, i));
+      const Variance variance = uniformity_->of(module_.operand(op, i));
       if (variance > inside.variance) inside = {variance, op};
     }
     for (unsigned i = 0; i < module_.op(op).region_count; ++i) {
@@ -239,11 +247,19 @@ class UniformityChecker {
 
   const Module& module_;
   Diagnostics& diagnostics_;
-  VarianceFlow flow_;
+  const Uniformity* uniformity_ = nullptr;
   std::vector<Control> control_;  // by region
 };
 
-}  // namespace
+Uniformity::Uniformity(const Module& module, const std::vector<OpId>& roots)
+    : flow_(std::make_unique<VarianceFlow>(module, variance_of_functions(module))) {
+  for (const OpId root : roots) flow_->add_body(root);
+  flow_->run();
+}
+Uniformity::Uniformity(const Module& module, OpId root) : Uniformity(module, std::vector{root}) {}
+Uniformity::~Uniformity() = default;
+Uniformity::Uniformity(Uniformity&&) noexcept = default;
+Distribution Uniformity::of(ValueId value) const { return flow_->of(value); }
 
 void check_uniform_control(const Module& module, Diagnostics& diagnostics) {
   std::vector<OpId> roots;

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "loom/pass/rewriter.h"
+#include "loom/pass/fact_flow.h"
 
 namespace loom {
 namespace {
@@ -125,10 +125,17 @@ class Chain {
     if (!op.valid()) return;
     const Module& module = rewriter_.module();
     const OpKind kind = rewriter_.kind_of(op);
-    if (kind == IndexAssume || kind == ScalarAssume) {
-      if (node.by_relation || is_float(rewriter_.element_of(node.value))) return;
-      return equal(node, node.value,
-                   rewriter_.operand(op, module.value(node.value.value_id()).index));
+    if (kind == IndexAssume || kind == ScalarAssume || kind == FuncCall) {
+      if (is_float(rewriter_.element_of(node.value))) return;
+      std::vector<Relation> own;
+      own_relations(rewriter_, op, own);
+      for (const Relation& relation : own) {
+        if (relation.a == node.value || relation.b == node.value) follow(node, relation);
+      }
+      // What another value promises about the result is no fact of the operand.
+      if (node.by_relation || kind == FuncCall) return;
+      const unsigned i = module.value(node.value.value_id()).index;
+      return equal(node, node.value, rewriter_.operand(op, i));
     }
     if (module.op(op).operand_count == 0 || module.op(op).operand_count > 3) return;
     const Ref a = rewriter_.operand(op, 0);

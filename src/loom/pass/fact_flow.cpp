@@ -134,17 +134,21 @@ IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg) {
                         : IntFacts::exactly(arg.literal);
 }
 
-void learn_relation(Rewriter& rewriter, const Predicate& predicate) {
-  const auto related = [&](Compare compare, const PredicateArg& a, const PredicateArg& b) {
-    if (!a.is_value() || !b.is_value()) return;  // ranges say what a literal says
-    rewriter.relations().push_back({compare, rewriter.resolve(a.value), rewriter.resolve(b.value)});
+std::optional<bool> holds_by_order(Rewriter& rewriter, PredicateKind kind, const Ref* refs,
+                                   const IntFacts* args) {
+  const auto ordered = [&](Compare compare, unsigned i) -> std::optional<bool> {
+    const ScalarKind element = rewriter.element_of(refs[0]);
+    if (element == ScalarKind::I1) return std::nullopt;
+    if (refs[i].valid()) return rewriter.related(compare, refs[0], refs[i]);
+    return rewriter.related(compare, refs[0], rewriter.integer(element, args[i].lo));
   };
-  if (const auto order = order_of(predicate.kind)) {
-    related(*order, predicate.args[0], predicate.args[1]);
-  } else if (predicate.kind == PredicateKind::Range) {
-    related(Compare::Sge, predicate.args[0], predicate.args[1]);
-    related(Compare::Sle, predicate.args[0], predicate.args[2]);
-  }
+  if (!refs[0].valid()) return std::nullopt;
+  if (const auto order = order_of(kind)) return ordered(*order, 1);
+  if (kind != PredicateKind::Range) return std::nullopt;
+  const auto low = ordered(Compare::Sge, 1), high = ordered(Compare::Sle, 2);
+  if ((low && !*low) || (high && !*high)) return false;
+  if (low && high) return true;
+  return std::nullopt;
 }
 
 void learn_type(Rewriter& rewriter, ValueId result) {
@@ -167,8 +171,96 @@ void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
   if (!facts.exact() || facts_may_replace(rewriter, input)) rewriter.refine_facts(result, facts);
 }
 
-// The predicates are written about the operands; only the results learn: a promise about one value
-// does not change what is known of the others that the predicate mentions.
+namespace {
+
+// Calls f(Predicate) for every integer predicate that an assume operation or a call states about
+// its results, written with the values of this operation.
+template <class F>
+void for_each_promise(const Rewriter& rewriter, OpId op, F&& f) {
+  const Module& module = rewriter.module();
+  const auto rewrite = [&](const Predicate& predicate, auto&& actual) {
+    if (predicate_info(predicate.kind).on_float) return;
+    Predicate about = predicate;
+    bool on_result = false;
+    for (unsigned i = 0; i < about.arity(); ++i) {
+      if (!about.args[i].is_value()) continue;
+      about.args[i].value = actual(predicate.args[i].value);
+      if (!about.args[i].value.valid()) return;
+      on_result |= module.defining_op(about.args[i].value) == op;
+    }
+    if (on_result) f(about);
+  };
+  const OpKind kind = rewriter.kind_of(op);
+  if (kind == IndexAssume || kind == ScalarAssume) {
+    const unsigned slot = kind == IndexAssume ? attr_slot(IndexAssume, "predicates")
+                                              : attr_slot(ScalarAssume, "predicates");
+    for (const Predicate& predicate : module.attr(op, slot).predicates) {
+      rewrite(predicate, [&](ValueId value) {
+        const auto operands = module.operands(op);
+        for (unsigned i = 0; i < operands.size(); ++i) {
+          if (operands[i] == value) return module.result(op, i);
+        }
+        return value;
+      });
+    }
+  }
+  if (kind != FuncCall) return;
+  const OpId callee = module.symbol(module.attr(op, attr_slot(FuncCall, "callee")).string());
+  if (!callee.valid()) return;
+  const OpKind symbol = module.op(callee).kind;
+  if (symbol != FuncDef && symbol != FuncDecl) return;
+  const RegionId args = module.op_region(callee, 0), results = module.op_region(callee, 1);
+  for (const Predicate& predicate : where_predicates(module, callee)) {
+    // An extent that only the signature names has no value here.
+    rewrite(predicate, [&](ValueId formal) {
+      const Value& value = module.value(formal);
+      if (value.kind != ValueKind::Argument) return ValueId();
+      if (value.owner == args.index()) return module.operand(op, value.index);
+      return value.owner == results.index() ? module.result(op, value.index) : ValueId();
+    });
+  }
+}
+
+// The orders between two values that a predicate states; literals are a matter of ranges.
+template <class F>
+void for_each_order(const Rewriter& rewriter, const Predicate& predicate, F&& f) {
+  const auto order = [&](Compare compare, unsigned i) {
+    const PredicateArg &a = predicate.args[0], &b = predicate.args[i];
+    if (!a.is_value() || !b.is_value()) return;
+    f(Relation{compare, rewriter.resolve(a.value), rewriter.resolve(b.value)});
+  };
+  if (const auto compare = order_of(predicate.kind)) {
+    order(*compare, 1);
+  } else if (predicate.kind == PredicateKind::Range) {
+    order(Compare::Sge, 1);
+    order(Compare::Sle, 2);
+  }
+}
+
+// Only results learn: a promise about one value does not change what is known of the others that
+// the predicate mentions.
+void learn_promises(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  for (int round = 0; round < 2; ++round) {
+    for_each_promise(rewriter, op, [&](const Predicate& about) {
+      learn_predicate(rewriter, about, [&](ValueId v) { return module.defining_op(v) == op; });
+    });
+  }
+}
+
+}  // namespace
+
+void own_relations(const Rewriter& rewriter, OpId op, std::vector<Relation>& into) {
+  for_each_promise(rewriter, op, [&](const Predicate& about) {
+    for_each_order(rewriter, about, [&](const Relation& relation) { into.push_back(relation); });
+  });
+}
+
+void learn_relation(Rewriter& rewriter, const Predicate& predicate) {
+  for_each_order(rewriter, predicate,
+                 [&](const Relation& relation) { rewriter.relations().push_back(relation); });
+}
+
 void learn_assume(Rewriter& rewriter, OpId op) {
   const Module& module = rewriter.module();
   for (unsigned i = 0; i < module.op(op).result_count; ++i) {
@@ -177,27 +269,10 @@ void learn_assume(Rewriter& rewriter, OpId op) {
       rewriter.learn(Ref::value(module.result(op, i)), rewriter.facts(operand));
     }
   }
-  const auto result_of = [&](ValueId value) {
-    const auto operands = module.operands(op);
-    for (unsigned i = 0; i < operands.size(); ++i) {
-      if (operands[i] == value) return module.result(op, i);
-    }
-    return value;
-  };
-  const unsigned slot = rewriter.kind_of(op) == IndexAssume ? attr_slot(IndexAssume, "predicates")
-                                                            : attr_slot(ScalarAssume, "predicates");
-  for (int round = 0; round < 2; ++round) {
-    for (const Predicate& predicate : module.attr(op, slot).predicates) {
-      if (predicate_info(predicate.kind).on_float) continue;
-      Predicate about = predicate;
-      for (unsigned i = 0; i < about.arity(); ++i) {
-        if (about.args[i].is_value()) about.args[i].value = result_of(about.args[i].value);
-      }
-      learn_predicate(rewriter, about, [&](ValueId v) { return module.defining_op(v) == op; });
-      if (round == 0) learn_relation(rewriter, about);
-    }
-  }
+  learn_promises(rewriter, op);
 }
+
+void learn_call(Rewriter& rewriter, OpId op) { learn_promises(rewriter, op); }
 
 void learn_config(Rewriter& rewriter, OpId op) {
   const Module& module = rewriter.module();
@@ -251,35 +326,6 @@ void learn_query(Rewriter& rewriter, OpId op, const KernelTopology& topology) {
           rewriter.refine_facts(result, kNotNegative);
         }
       }
-  }
-}
-
-void learn_call(Rewriter& rewriter, OpId op) {
-  const Module& module = rewriter.module();
-  const OpId callee = module.symbol(module.attr(op, attr_slot(FuncCall, "callee")).string());
-  if (!callee.valid()) return;
-  const OpKind kind = module.op(callee).kind;
-  if (kind != FuncDef && kind != FuncDecl) return;
-  const RegionId args = module.op_region(callee, 0), results = module.op_region(callee, 1);
-  // Formal values in terms of the call; invalid for an extent that only the signature names.
-  const auto actual = [&](ValueId formal) {
-    const Value& value = module.value(formal);
-    if (value.kind != ValueKind::Argument) return ValueId();
-    if (value.owner == args.index()) return module.operand(op, value.index);
-    return value.owner == results.index() ? module.result(op, value.index) : ValueId();
-  };
-  for (const Predicate& predicate : where_predicates(module, callee)) {
-    Predicate about = predicate;
-    bool known = true, on_result = false;
-    for (unsigned i = 0; i < about.arity(); ++i) {
-      if (!about.args[i].is_value()) continue;
-      about.args[i].value = actual(predicate.args[i].value);
-      known &= about.args[i].value.valid();
-      on_result |= known && module.defining_op(about.args[i].value) == op;
-    }
-    if (!known || !on_result) continue;
-    learn_predicate(rewriter, about, [&](ValueId v) { return module.defining_op(v) == op; });
-    if (!predicate_info(predicate.kind).on_float) learn_relation(rewriter, about);
   }
 }
 

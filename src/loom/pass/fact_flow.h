@@ -23,6 +23,9 @@ KernelTopology kernel_topology(PassContext& context, OpId root);
 void learn_type(Rewriter& rewriter, ValueId result);
 // Facts of a pure scalar operation's result.
 void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result);
+// The orders that an assume operation or the contract of a callee states about the results of `op`.
+// They are steps from those results only, never steps to them, so they need no place.
+void own_relations(const Rewriter& rewriter, OpId op, std::vector<Relation>& into);
 // The results of an assume operation carry its predicates; the operands do not.
 void learn_assume(Rewriter& rewriter, OpId op);
 // The contract of a configuration key that has no value yet, or its value.
@@ -40,6 +43,10 @@ template <class F>
 void learn_predicate(Rewriter& rewriter, const Predicate& predicate, F&& is_learner);
 // A literal, or what is known of the value.
 IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg);
+// Whether the order between its values decides a predicate that facts leave open. `refs[i]` is
+// invalid where argument i is a literal, which `args[i]` gives.
+std::optional<bool> holds_by_order(Rewriter& rewriter, PredicateKind kind, const Ref* refs,
+                                   const IntFacts* args);
 // Remembers the order that the predicate states between two values.
 void learn_relation(Rewriter& rewriter, const Predicate& predicate);
 

@@ -103,31 +103,34 @@ void FactSweep::close() {
 }
 
 void FactSweep::enter(RegionId region) {
+  reach(open_at_, module_.region_count());
   path_.clear();
-  for (RegionId id = region; id != region_; id = module_.op(module_.region(id).parent).parent) {
+  RegionId id = region;
+  while (id != region_ && open_at_[id.index()] == 0) {
     path_.push_back(id);
+    id = module_.op(module_.region(id).parent).parent;
   }
-  std::ranges::reverse(path_);
-  size_t common = 0;
-  while (common < open_.size() && common < path_.size() && open_[common].region == path_[common]) {
-    ++common;
-  }
+  const size_t common = id == region_ ? 0 : open_at_[id.index()];
   while (open_.size() > common) {
     rewriter_.restore_facts(open_.back().facts);
     rewriter_.relations().resize(open_.back().relations);
+    open_at_[open_.back().region.index()] = 0;
     open_.pop_back();
   }
-  for (size_t i = common; i < path_.size(); ++i) {
-    open_.push_back({path_[i], rewriter_.fact_mark(), rewriter_.relations().size()});
-    const auto found = std::ranges::lower_bound(inside_, path_[i], {}, &Inside::region);
-    if (found == inside_.end() || found->region != path_[i]) continue;
-    for (uint32_t k = 0; k < found->lessons; ++k) {
-      const Lesson& lesson = lessons_[found->first_lesson + k];
-      rewriter_.refine_facts(lesson.value, lesson.facts);
-    }
-    const auto begin = relations_.begin() + found->first_relation;
-    rewriter_.relations().insert(rewriter_.relations().end(), begin, begin + found->relations);
+  for (; !path_.empty(); path_.pop_back()) reopen(path_.back());
+}
+
+void FactSweep::reopen(RegionId region) {
+  open_.push_back({region, rewriter_.fact_mark(), rewriter_.relations().size()});
+  open_at_[region.index()] = static_cast<uint32_t>(open_.size());
+  const auto found = std::ranges::lower_bound(inside_, region, {}, &Inside::region);
+  if (found == inside_.end() || found->region != region) return;
+  for (uint32_t k = 0; k < found->lessons; ++k) {
+    const Lesson& lesson = lessons_[found->first_lesson + k];
+    rewriter_.refine_facts(lesson.value, lesson.facts);
   }
+  const auto begin = relations_.begin() + found->first_relation;
+  rewriter_.relations().insert(rewriter_.relations().end(), begin, begin + found->relations);
 }
 
 // --- topology -----------------------------------------------------------------------------------

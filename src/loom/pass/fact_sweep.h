@@ -39,6 +39,7 @@ class FactSweep {
   void visit(OpId op);
   void open(OpId op, unsigned region);
   void close();
+  void reopen(RegionId region);
 
   Module& module_;
   const KernelTopology& topology_;
@@ -47,7 +48,8 @@ class FactSweep {
   std::vector<Open> open_;  // from the outermost nested region inwards
   std::vector<Lesson> lessons_;
   std::vector<Relation> relations_;
-  std::vector<Inside> inside_;  // ascending by region
+  std::vector<Inside> inside_;     // ascending by region
+  std::vector<uint32_t> open_at_;  // by region: 1 + its position in `open_`, 0 when not open
   std::vector<RegionId> path_;
 };
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "loom/ir/walk.h"
+#include "loom/pass/fact_flow.h"
 #include "loom/pass/pass_context.h"
 
 namespace loom {
@@ -323,16 +324,26 @@ std::optional<bool> Rewriter::related(Compare compare, Ref a, Ref b) const {
   std::copy_n(relations_.begin(), bottom, near);
   std::copy(relations_.begin() + static_cast<ptrdiff_t>(top), relations_.end(), near + bottom);
   const std::span<const Relation> known(near, bottom + all - top);
-  for (size_t i = known.size(); i-- > 0;) {
-    Compare relation = known[i].compare;
-    if (known[i].a == b && known[i].b == a) {
-      relation = swapped(relation);
-    } else if (known[i].a != a || known[i].b != b) {
-      continue;
+  const auto decided_by = [&](std::span<const Relation> relations) -> std::optional<bool> {
+    for (size_t i = relations.size(); i-- > 0;) {
+      Compare relation = relations[i].compare;
+      if (relations[i].a == b && relations[i].b == a) {
+        relation = swapped(relation);
+      } else if (relations[i].a != a || relations[i].b != b) {
+        continue;
+      }
+      // What the known relation says about each order of the two sides.
+      if (const auto decided = implied(relation, compare)) return decided;
     }
-    // What the known relation says about each order of the two sides.
-    const auto decided = implied(relation, compare);
-    if (decided) return decided;
+    return std::nullopt;
+  };
+  if (const auto decided = decided_by(known)) return decided;
+  for (const Ref side : {a, b}) {
+    const OpId op = defining(side);
+    if (!op.valid()) continue;
+    std::vector<Relation> own;
+    own_relations(*this, op, own);
+    if (const auto decided = decided_by(own)) return decided;
   }
   return decide(*this, known, compare, a, b);
 }
