@@ -99,7 +99,7 @@ VerifyHook verify_hook(OpKind kind) {
     case CommandParameter:
       return verify::command_parameter;
     default:
-      return nullptr;
+      return verify::vector_hook(kind);
   }
 }
 

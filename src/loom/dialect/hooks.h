@@ -82,6 +82,8 @@ void index_constant(VerifyContext& c, OpId op);
 void index_cast(VerifyContext& c, OpId op);
 void assume(VerifyContext& c, OpId op);  // every *.assume with a list of operands
 
+// Whether a literal is of the kind and in the range of a scalar type: TYPE/005.
+void check_literal(VerifyContext& c, OpId op, const Attr& literal, ScalarKind kind);
 void scalar_constant(VerifyContext& c, OpId op);
 void scalar_cast(VerifyContext& c, OpId op);
 void scalar_gelu(VerifyContext& c, OpId op);
@@ -94,6 +96,9 @@ void view_subview(VerifyContext& c, OpId op);
 void view_refine(VerifyContext& c, OpId op);
 void view_load(VerifyContext& c, OpId op);
 void view_store(VerifyContext& c, OpId op);
+
+// The hook of a vector operation, or null.
+VerifyHook vector_hook(OpKind kind);
 
 void scf_for(VerifyContext& c, OpId op);
 void scf_if(VerifyContext& c, OpId op);

@@ -1,17 +1,12 @@
 #include "loom/dialect/records.h"
 
-#include <algorithm>
+#include "loom/dialect/encoding_info.h"
 
 namespace loom {
 namespace {
 
 using Bytes = std::span<const uint8_t>;
 using Elements = std::vector<RecordElement>;
-
-constexpr RecordLayout kLayouts[] = {
-    {"ggml.q4_0", 32, 18},   {"ggml.q8_0", 32, 34},   {"ggml.q4_k", 256, 144},
-    {"ggml.q5_k", 256, 176}, {"ggml.q6_k", 256, 210}, {"ggml.q8_1_x4", 128, 144},
-};
 
 uint16_t half_at(Bytes record, size_t offset) {
   return static_cast<uint16_t>(record[offset] | record[offset + 1] << 8);
@@ -83,16 +78,13 @@ void read_q8_1_x4(Bytes record, Elements& out) {
 
 }  // namespace
 
-const RecordLayout* record_layout(std::string_view family) {
-  const auto found = std::ranges::find(kLayouts, family, &RecordLayout::family);
-  return found == std::end(kLayouts) ? nullptr : &*found;
-}
-
 bool read_records(std::string_view family, Bytes bytes, Elements& out) {
-  const RecordLayout* layout = record_layout(family);
-  if (layout == nullptr || bytes.size() % layout->bytes != 0) return false;
-  for (size_t begin = 0; begin < bytes.size(); begin += layout->bytes) {
-    const Bytes record = bytes.subspan(begin, layout->bytes);
+  const EncodingFamilyInfo* info = find_encoding_family(family);
+  if (info == nullptr || info->record.bytes == 0 || bytes.size() % info->record.bytes != 0) {
+    return false;
+  }
+  for (size_t begin = 0; begin < bytes.size(); begin += info->record.bytes) {
+    const Bytes record = bytes.subspan(begin, info->record.bytes);
     if (family == "ggml.q4_0") {
       read_q4_0(record, out);
     } else if (family == "ggml.q8_0") {

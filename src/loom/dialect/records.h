@@ -11,14 +11,6 @@
 
 namespace loom {
 
-struct RecordLayout {
-  std::string_view family;
-  size_t elements;
-  size_t bytes;
-};
-// Null when the family has no fixed record.
-const RecordLayout* record_layout(std::string_view family);
-
 // One element stands for scale * subscale * code - minimum_scale * minimum, without the factors it
 // does not have.
 struct RecordElement {

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <limits>
 
-#include "loom/dialect/op_info.h"
+#include "loom/dialect/encoding_info.h"
 
 namespace loom {
 namespace {
@@ -51,12 +51,6 @@ constexpr NumericFormat kFormats[] = {
     {"quant_i6", Kind::Signed, 6, 0, 0},
     {"quant_i4", Kind::Signed, 4, 0, 0},
 };
-
-constexpr std::string_view kAuxiliaryKeys[] = {
-    "scale",    "secondary_scale", "scale2",     "scale3",     "scale4",    "scale5",
-    "scale6",   "scale7",          "zero_point", "minimum",    "bias",      "sum_correction",
-    "codebook", "sparsity",        "metadata",   "indices",    "offsets",   "mask",
-    "signs",    "residual",        "amax",       "thresholds", "centroids", "outliers"};
 
 struct RecordFamily {
   std::string_view name;
@@ -125,14 +119,8 @@ double decode_number(const NumericFormat& format, uint64_t code) {
 }
 
 const Attr* constant_schema(const Module& module, ValueId schema) {
-  const OpId op = module.defining_op(schema);
-  // Parameters that are bound by operands are not constants.
-  if (!op.valid() || module.op(op).operand_count != 0) return nullptr;
-  if (op_info(module.op(op).kind).dialect != "encoding") return nullptr;
-  for (const AttrId attr : module.attr_ids(op)) {
-    if (attr.valid() && module.attrs[attr].kind == AttrKind::Encoding) return &module.attrs[attr];
-  }
-  return nullptr;
+  const auto encoding = static_encoding_of(module, schema);
+  return encoding && encoding->attr.valid() ? &module.attrs[encoding->attr] : nullptr;
 }
 
 std::string_view schema_family(const Module& module, const Attr& schema) {
@@ -165,7 +153,13 @@ std::optional<int64_t> schema_integer(const Module& module, const Attr& schema,
 }
 
 bool is_auxiliary(std::string_view key) {
-  return std::ranges::find(kAuxiliaryKeys, key) != std::end(kAuxiliaryKeys);
+  std::string_view cases = encoding_enum("auxiliary key");
+  while (!cases.empty()) {
+    const size_t end = std::min(cases.find(' '), cases.size());
+    if (cases.substr(0, end) == key) return true;
+    cases.remove_prefix(std::min(end + 1, cases.size()));
+  }
+  return false;
 }
 
 Auxiliaries auxiliaries_of(const Module& module, const Attr& schema) {

@@ -19,14 +19,17 @@ bool is_literal_kind(AttrKind attr, ScalarKind kind) {
 
 }  // namespace
 
-void scalar_constant(VerifyContext& c, OpId op) {
-  const Attr& literal = c.module.attr(op, attr_slot(OpKind::ScalarConstant, "value"));
-  const ScalarKind kind = c.module.types[c.module.type_of(c.module.result(op))].element;
+void check_literal(VerifyContext& c, OpId op, const Attr& literal, ScalarKind kind) {
   if (from_literal(literal, kind)) return;
   const bool out_of_range = is_literal_kind(literal.kind, kind) && kind != ScalarKind::I1;
   c.bad_literal(op, "value",
                 out_of_range ? fmt::format("the literal does not fit {}", scalar_name(kind))
                              : fmt::format("{} takes {}", scalar_name(kind), literal_word(kind)));
+}
+
+void scalar_constant(VerifyContext& c, OpId op) {
+  check_literal(c, op, c.module.attr(op, attr_slot(OpKind::ScalarConstant, "value")),
+                c.module.types[c.module.type_of(c.module.result(op))].element);
 }
 
 void scalar_cast(VerifyContext& c, OpId op) {
