@@ -10,6 +10,7 @@
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
 #include "loom/pass/select_templates.h"
+#include "loom/pass/licm.h"
 #include "loom/pass/unroll.h"
 
 namespace loom {
