@@ -4,9 +4,10 @@
 PLACEHOLDERS = {
     "int": "N", "float": "F", "literal": "V", "string": '"text"', "symbol": "@{name}",
     "symdef": "@{name}", "predicates": "[predicate, …]", "type": "type", "dict": "{{key = value, …}}",
-    "intlist": "N, …", "indexlist": "index, …", "unit": "{name}", "encoding": "#family<…>",
+    "intlist": "[N, …]", "indexlist": "index, …", "unit": "{name}", "encoding": "#family<…>",
     "encodinglist": "#condition, …", "symbollist": "@{name}, …", "bytes": 'bytes("hex")',
     "literallist": "V, …", "word": "{name}",
+    "keys": "", "list": "[#{name}, …]", "symbols": "[@name, …]",
 }
 
 
@@ -18,6 +19,7 @@ class Form:
         self.enums = {e["name"]: e["cases"] for e in enums}
         self.flags = {f["name"]: f["flags"] for f in flags}
         self.attrs = {a["name"]: a for a in op["attributes"]}
+        self.inside = False  # an optional group
         self.arity = {o["name"]: o["arity"] for o in op["operands"]}
 
     # --- pieces ---
@@ -33,8 +35,9 @@ class Form:
         return PLACEHOLDERS.get(form, name).format(name=name)
 
     def optional(self, name, text):
+        """Marks what an optional attribute writes; a group that is marked as a whole marks no part."""
         attr = self.attrs.get(name)
-        return f"⟦{text}⟧" if attr is not None and attr["optional"] else text
+        return f"⟦{text}⟧" if not self.inside and attr is not None and attr["optional"] else text
 
     def operand(self, name):
         arity = self.arity.get(name, "one")
@@ -56,7 +59,7 @@ class Form:
             return self.optional(text[1:], self.value(text[1:]))
         if text.startswith("&"):
             region = next(r for r in self.op["regions"] if r["name"] == text[1:])
-            return "{ … }" if not region["optional"] else "⟦{ … }⟧"
+            return "⟦{ … }⟧" if region["optional"] and not self.inside else "{ … }"
         render = RENDER.get(head) if rest else (RENDER.get(text) if text.isupper() else None)
         return render(self, args) if render else text
 
@@ -72,9 +75,10 @@ class Form:
                 continue
             if word == "(?":
                 out += ("" if glue_next else " ") + "⟦"
-                glue_next = True
+                glue_next = self.inside = True
                 continue
             if word == "?)":
+                self.inside = False
                 out += "⟧"
                 glue_next = False
                 continue
@@ -98,7 +102,7 @@ class Form:
 
 
 def _flags(form, args):
-    return f"⟦<{form.value(args[0])}⟧".replace("⟧", ">⟧")
+    return f"⟦<{form.value(args[0])}>⟧"
 
 
 def _parameter(form, args):
@@ -109,7 +113,7 @@ def _parameter(form, args):
 
 
 def _clause(form, args):
-    inner = form.value(args[0])
+    inner = form.value(args[0]).strip("[]") if "list" in form.attrs[args[0]]["form"] else form.value(args[0])
     if len(args) > 1:
         inner += form.optional(args[1], ", " + form.value(args[1]))
     return form.optional(args[0], f"{args[0]}({inner})")
@@ -118,7 +122,7 @@ def _clause(form, args):
 def _operand_clause(form, args):
     inner = form.operand(args[1]).strip("⟦⟧")
     text = f"{args[0]}({inner})"
-    return text if form.arity.get(args[1]) == "one" else f"⟦{text}⟧"
+    return text if form.arity.get(args[1]) == "one" or form.inside else f"⟦{text}⟧"
 
 
 def _word(form, args):
@@ -127,11 +131,12 @@ def _word(form, args):
 
 
 def _dict(form, _args):
-    entries = [form.entry(a["name"]) for a in form.op["attributes"] if a["in_dict"]]
-    if not entries:
+    attrs = [a for a in form.op["attributes"] if a["in_dict"]]
+    if not attrs:
         return ""
-    text = "{" + ", ".join(entries) + "}"
-    return f"⟦{text}⟧" if all(e.startswith("⟦") for e in entries) else text
+    if all(a["optional"] for a in attrs):
+        return "⟦{" + ", ".join(f"{a['name']} = {form.value(a['name'])}" for a in attrs) + "}⟧"
+    return "{" + ", ".join(form.entry(a["name"]) for a in attrs) + "}"
 
 
 # Format words with arguments; the list is the one of FormatKind in op_info.h.
@@ -149,6 +154,7 @@ RENDER = {
     "RT": lambda form, args: "⟦ -> (type, …)⟧",
     "A": lambda form, args: "%iv",
     "I": lambda form, args: "⟦(%carried = %init : type, …)⟧",
+    "OD": lambda form, args: "{key = %value : type, …}" if form.inside else "⟦{key = %value : type, …}⟧",
     "K": lambda form, args: "⟦%value: ⟧type",
 }
 GLUED = {"F", "P", "X", "S", "R", "RT", "I"}
