@@ -13,6 +13,7 @@
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
 #include "loom/dialect/op_info.h"
+#include "loom/pass/pass_context.h"
 #include "loom/target/x86/compile.h"
 #include "loom/text/printer.h"
 
@@ -53,6 +54,7 @@ const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm:
 std::vector<std::string> pass_choices() {
   const auto names = prepare_pass_names();
   std::vector<std::string> choices(names.begin(), names.end());
+  choices.emplace_back("select-templates");  // of kernels
   choices.emplace_back("all");
   return choices;
 }
@@ -144,6 +146,7 @@ std::optional<Module> link_inputs(Tool& tool, const Options& options, bool comma
   auto link_settings = link_options(tool, options.link);
   if (!loaded || !link_settings) return std::nullopt;
   link_settings->require_resolved_config = true;
+  if (!options.target.empty()) link_settings->target = target_identity(options.target);
   // Preparation names a launched kernel that nobody defines in its own words.
   link_settings->keep_kernel_declarations = commands;
   return link(loaded->inputs, loaded->libraries, *link_settings, tool.diagnostics());
@@ -162,6 +165,16 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   PassObserver observer(options);
   prepare_options.hooks = observer.hooks();
   prepare_options.check_hazards = options.check_hazards;
+  if (!options.target.empty()) {
+    const auto identity = target_identity(options.target);
+    if (!identity) {
+      tool.diagnostics().emit(
+          Diag::TargetUnknown, {},
+          {{"target", options.target}, {"known", std::string(known_target_families())}});
+      return tool.result();
+    }
+    prepare_options.target = identity->facts;
+  }
   std::vector<KernelRequest> requests;
   RequestRecipient recipient;
   if (!options.request_folder.empty()) {
@@ -216,12 +229,17 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   auto target = parse_x86_target(options.target, {}, tool.diagnostics());
   if (!target) return tool.result();
   if (options.denormals == "flush") target->denormals = DenormalMode::Flush;
-  const std::optional<Module> linked = link_inputs(tool, options, false);
+  std::optional<Module> linked = link_inputs(tool, options, false);
   if (!linked) return tool.result();
   const std::vector<OpId> kernels = find_kernels(tool, *linked, options.link.root_names());
   if (tool.result() != ExitCode::Success) return tool.result();
   if (kernels.empty()) return tool.usage_error("the inputs define no kernel to compile");
   const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
+  PassContext context(*linked, tool.diagnostics());
+  if (!expand_kernels(context, kernels, x86_selection())) return tool.result();
+  if (PassObserver(options).wants("select-templates")) {
+    fmt::print(stderr, "// after select-templates\n{}", print_text(*linked));
+  }
   Progress progress("compiling kernels");
   const auto code = compile_x86(*linked, kernels, form, *target, tool.diagnostics());
   if (code) tool.write_output(options.output, *code);

@@ -14,6 +14,7 @@
 #include "loom/command/schedule.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/runtime/parameters/parameter_file.h"
+#include "loom/target/x86/compile.h"
 
 namespace {
 
@@ -195,6 +196,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
 
   // The module holds the closure of the root and nothing else.
   options->keep_kernel_declarations = true;
+  options->target = target_identity("x86_64");
   auto linked = steps.run(
       "linking", [&] { return link(loaded->inputs, loaded->libraries, *options, diagnostics); });
   if (!linked) return tool.result();
@@ -205,7 +207,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   std::vector<KernelRequest> requests;
   const auto plan = steps.run("preparing", [&] {
     return prepare(
-        *linked, {.roots = {*root}, .hooks = {}},
+        *linked, {.roots = {*root}, .hooks = {}, .target = x86_selection().target},
         [&](KernelRequest&& request) {
           requests.push_back(std::move(request));
           return true;

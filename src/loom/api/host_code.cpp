@@ -8,10 +8,12 @@
 #include <thread>
 #include <unordered_map>
 
-#include "loom/command/footprint.h"
 #include "loom/base/check.h"
+#include "loom/command/footprint.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"
+#include "loom/pass/pass_context.h"
+#include "loom/target/x86/compile.h"
 
 namespace loom {
 namespace {
@@ -39,6 +41,8 @@ void compile_request(const KernelRequest& request, JitEngine& engine, const JitO
   const OpId kernel = module->symbol(request.symbol);
   LOOM_CHECK(kernel.valid() && module->op(kernel).kind == OpKind::KernelDef,
              "a request holds its kernel");
+  PassContext context(*module, out.diagnostics);
+  if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return;
   out.needs = kernel_needs(*module, kernel);
   out.kernel = engine.add(*module, kernel, options, out.diagnostics);
 }

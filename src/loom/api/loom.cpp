@@ -13,6 +13,7 @@
 #include "loom/diag/render.h"
 #include "loom/link/link.h"
 #include "loom/runtime/cpu/cpu_device.h"
+#include "loom/target/x86/compile.h"
 #include "loom/text/printer.h"
 
 namespace loom::api {
@@ -146,6 +147,7 @@ std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
   link_options.roots = options.roots;
   link_options.specialize = options.specialize;
   link_options.keep_kernel_declarations = true;
+  link_options.target = target_identity("x86_64");
   bool good = true;
   for (const std::string& path : options.config_files) {
     const auto content = read_input(path, diagnostics);
@@ -176,6 +178,7 @@ std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>&
                             Messages& messages) {
   auto state = std::make_shared<Plan::State>();
   PrepareOptions options;
+  options.target = x86_selection().target;
   options.roots = roots.empty() ? default_command_roots(module.state().module) : roots;
   auto plan = loom::prepare(
       module.state().module, options,

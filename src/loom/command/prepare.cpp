@@ -8,18 +8,21 @@
 #include "loom/command/project.h"
 #include "loom/command/request.h"
 #include "loom/command/resolve.h"
+#include "loom/dialect/hooks.h"
 #include "loom/dialect/op_info.h"
+#include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/cse.h"
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
+#include "loom/pass/select_templates.h"
 #include "loom/pass/unroll.h"
 
 namespace loom {
 namespace {
 
-constexpr std::array<std::string_view, 8> kPassNames = {
-    "flatten", "project", "cse", "inline", "canonicalize", "unroll", "dce", "resolve"};
+constexpr std::array<std::string_view, 9> kPassNames = {
+    "flatten", "expand", "project", "cse", "inline", "canonicalize", "unroll", "dce", "resolve"};
 
 // Runs one named step over every root and tells the hooks about it.
 class Steps {
@@ -81,15 +84,33 @@ std::optional<std::vector<OpId>> find_roots(const Module& module,
   return roots;
 }
 
+// An implementation may do what no program executes; only its place shows that.
+bool check_program_effects(const Module& module, OpId root, Diagnostics& diagnostics) {
+  const size_t errors = diagnostics.error_count();
+  for_each_nested(module, root, [&](OpId op) {
+    const OpInfo& info = op_info(module.op(op).kind);
+    const bool fits = info.effect != Effect::Read && info.effect != Effect::Write &&
+                      info.effect != Effect::Observable &&
+                      (info.effect != Effect::Call || is_pure_call(module, op));
+    if (fits) return;
+    diagnostics.emit(Diag::StructureEffectInProgram, module.location(op),
+                     {{"op", std::string(info.name)},
+                      {"repair", "apply the family inside a kernel and launch that"}});
+  });
+  return diagnostics.error_count() == errors;
+}
+
 bool publish(const Module& module, const Projection& projection, const EntryTable& entries,
-             PreparedPlan& plan, const RequestRecipient& recipient) {
+             PreparedPlan& plan, const RequestRecipient& recipient, Diagnostics& diagnostics) {
   for (uint32_t i = 0; i < plan.entries.size(); ++i) {
     const OpId kernel = entries.kernel(i);
-    const bool fixed = projection.at(symbol_name(module, kernel)).fixed_size.has_value();
-    KernelRequest request = make_request(module, kernel, fixed, plan.entries[i].workgroup_size);
-    request.ordinal = i;
+    const ProjectedKernel& projected = projection.at(symbol_name(module, kernel));
+    const bool fixed = projected.fixed_size.has_value() && !projected.uses_target;
+    auto request = make_request(module, kernel, fixed, plan.entries[i].workgroup_size, diagnostics);
+    if (!request) return false;
+    request->ordinal = i;
     plan.entries[i].request = static_cast<int32_t>(i);
-    if (!recipient(std::move(request))) return false;
+    if (!recipient(std::move(*request))) return false;
   }
   return true;
 }
@@ -122,10 +143,19 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
   if (!steps.whole("flatten", [&] { return flatten_programs(module, *roots, diagnostics); })) {
     return std::nullopt;
   }
+  // Families with command effects are expanded: what a program executes is written in it.
+  const SelectOptions select{.final = true, .target = options.target, .format = {}};
+  if (!steps.each("expand", [&](OpId root) {
+        const bool templates = uses_templates(module, root);
+        return expand_templates(context, root, select) &&
+               (!templates || check_program_effects(module, root, diagnostics));
+      })) {
+    return std::nullopt;
+  }
   // Every launch is a configuration call and a dispatch at the launch's place.
   std::optional<Projection> projection;
   if (!steps.whole("project", [&] {
-        projection = project_launches(context, *roots);
+        projection = project_launches(context, *roots, options.target);
         return projection.has_value();
       })) {
     return std::nullopt;
@@ -165,7 +195,9 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
     }
     if (diagnostics.has_errors()) return std::nullopt;
   }
-  if (recipient && !publish(module, *projection, entries, plan, recipient)) return std::nullopt;
+  if (recipient && !publish(module, *projection, entries, plan, recipient, diagnostics)) {
+    return std::nullopt;
+  }
   return plan;
 }
 

@@ -8,6 +8,7 @@
 
 #include "loom/command/plan.h"
 #include "loom/diag/diagnostic.h"
+#include "loom/dialect/target_info.h"
 #include "loom/ir/module.h"
 
 namespace loom {
@@ -41,6 +42,9 @@ struct PrepareOptions {
   // Reports hazards between concurrent commands (COMMAND/013). Byte ranges are narrowed by those
   // kernel bodies that are open in the module; without one a hazard is a remark that says unknown.
   bool check_hazards = false;
+  // What is known of the target of the kernels; folds launch configurations. Requests do not depend
+  // on it.
+  TargetFacts target;
 };
 
 // The names of the passes, in their order, as --print-after accepts them.

@@ -11,6 +11,7 @@
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/constants.h"
+#include "loom/pass/select_templates.h"
 
 namespace loom {
 namespace {
@@ -21,8 +22,11 @@ constexpr unsigned kConfigRegion = region_slot(OpKind::KernelDef, "config");
 
 class Projector {
  public:
-  explicit Projector(PassContext& context)
-      : context_(context), module_(context.module()), diagnostics_(context.diagnostics()) {}
+  Projector(PassContext& context, const TargetFacts& target)
+      : context_(context),
+        module_(context.module()),
+        diagnostics_(context.diagnostics()),
+        target_(target) {}
 
   std::optional<Projection> run(std::span<const OpId> programs) {
     for (OpId program : programs) {
@@ -62,7 +66,9 @@ class Projector {
           .notes.push_back({module_.location(site), "launched here"});
       return nullptr;
     }
-    return &projection_.emplace(symbol, make_config(kernel, symbol)).first->second;
+    ProjectedKernel projected = make_config(kernel, symbol);
+    if (!projected.config.valid() || has_open_fact(projected)) return nullptr;
+    return &projection_.emplace(symbol, projected).first->second;
   }
 
   StringId config_name(StringId symbol) {
@@ -100,14 +106,34 @@ class Projector {
     for (size_t i = 0; i < values.size(); ++i) module_.add_arg(results, index, StringId());
     module_.append(module_.body(), function);
     module_.define_symbol(name, function);
+    ProjectedKernel projected{kernel, function, std::nullopt, uses_templates(module_, function)};
+    const SelectOptions select{.final = true, .target = target_of(kernel), .format = {}};
+    if (!expand_templates(context_, function, select)) return {};
     canonicalize(context_, function);
-    ProjectedKernel projected{kernel, function, std::nullopt};
     projected.fixed_size = fixed_size(body);
     if (projected.fixed_size) {
       keep_counts_only(function);
       canonicalize(context_, function);
     }
     return projected;
+  }
+
+  TargetFacts target_of(OpId kernel) const {
+    constexpr unsigned kTarget = attr_slot(OpKind::KernelDef, "target");
+    if (!module_.has_attr(kernel, kTarget)) return target_;
+    return record_facts(module_, module_.symbol(module_.attr(kernel, kTarget).string()), target_);
+  }
+
+  bool has_open_fact(const ProjectedKernel& projected) {
+    OpId open;
+    for_each_nested(module_, projected.config, [&](OpId op) {
+      if (!open.valid() && module_.op(op).kind == OpKind::TargetSubgroupSize) open = op;
+    });
+    if (!open.valid()) return false;
+    diagnostics_.emit(Diag::CommandTargetFact, module_.location(open),
+                      {{"kernel", std::string(symbol_text(module_, projected.kernel))},
+                       {"fact", "subgroup size"}});
+    return true;
   }
 
   void append_return(RegionId body, std::span<const ValueId> values, Location location) {
@@ -184,13 +210,15 @@ class Projector {
   PassContext& context_;
   Module& module_;
   Diagnostics& diagnostics_;
+  const TargetFacts target_;
   Projection projection_;
 };
 
 }  // namespace
 
-std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs) {
-  return Projector(context).run(programs);
+std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs,
+                                           const TargetFacts& target) {
+  return Projector(context, target).run(programs);
 }
 
 }  // namespace loom

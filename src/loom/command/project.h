@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 
+#include "loom/dialect/target_info.h"
 #include "loom/ir/module.h"
 #include "loom/pass/pass_context.h"
 
@@ -18,6 +19,7 @@ struct ProjectedKernel {
   // Workgroup size where it does not depend on the workload. Otherwise `@k$config` returns it
   // behind the counts and each dispatch carries it in its workgroup_size clause.
   std::optional<std::array<uint32_t, 3>> fixed_size;
+  bool uses_target = false;  // a target fact was folded into the configuration
 };
 using Projection = std::map<StringId, ProjectedKernel>;  // by kernel symbol
 
@@ -26,6 +28,8 @@ using Projection = std::map<StringId, ProjectedKernel>;  // by kernel symbol
 // replaces each `kernel.launch` by a call of it and a `kernel.dispatch`, at the same place. Reads
 // contracts and configuration regions, never a device body. A launched declaration is
 // LOWERING/050. Nothing when it emitted an error.
-std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs);
+// A configuration that needs a fact of the target which `target` does not know is COMMAND/012.
+std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs,
+                                           const TargetFacts& target);
 
 }  // namespace loom

@@ -421,7 +421,7 @@ void Linker::report_unresolved(Place declaration) {
   if (options_.allow_unresolved || is_external(module_of(declaration.module), declaration.op)) {
     return;
   }
-  if (kind == OpKind::TargetDecl && options_.target) return;
+  if (kind == OpKind::TargetDecl && (options_.target || options_.keep_kernel_declarations)) return;
   if (kind == OpKind::KernelDecl && options_.keep_kernel_declarations) return;
   if (kind == OpKind::CommandProgramDecl) {
     diagnostics_.emit(Diag::SymbolUnresolvedProgram, location_of(declaration), {{"symbol", name}});

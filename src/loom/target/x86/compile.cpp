@@ -27,6 +27,11 @@ std::vector<OpId> all_kernels(const Module& module) {
 
 }  // namespace
 
+SelectOptions x86_selection() {
+  const auto identity = target_identity(kFamily);
+  return {.final = true, .target = identity->facts, .format = identity->format};
+}
+
 std::optional<X86Options> parse_x86_target(std::string_view text, Location location,
                                            Diagnostics& diagnostics) {
   const size_t colon = std::min(text.find(':'), text.size());

@@ -8,6 +8,7 @@
 
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
+#include "loom/pass/select_templates.h"
 #include "loom/target/llvm/options.h"
 
 namespace loom {
@@ -17,6 +18,9 @@ struct X86Options {
   int opt_level = 2;  // 0 to 3
   DenormalMode denormals = DenormalMode::Keep;
 };
+
+// What template selection knows of the target: a workitem is a subgroup of its own.
+SelectOptions x86_selection();
 
 // "x86_64" or "x86_64:CPU". An unknown family or CPU is TARGET/001 at `location`.
 std::optional<X86Options> parse_x86_target(std::string_view text, Location location,
