@@ -33,6 +33,12 @@ class PlanBuilder {
     program().parameters.push_back({root(root_name), key, length, alignment});
     return {Argument::Kind::Buffer, 0, {StorageClass::Fixed, row, 0, length}};
   }
+  // A transient that lies at that place of the slab.
+  Argument transient(const std::string& name, uint64_t slab_offset, uint64_t length) {
+    const auto row = static_cast<uint32_t>(program().transients.size());
+    program().transients.push_back({name, slab_offset, length, 64});
+    return {Argument::Kind::Buffer, 0, {StorageClass::Transient, row, 0, length}};
+  }
   static Argument scalar(uint64_t value) { return {Argument::Kind::U64, value, {}}; }
 
   void begin(ScheduleNode::Kind kind) {
@@ -55,6 +61,15 @@ class PlanBuilder {
     program().schedule.push_back(
         {ScheduleNode::Kind::Command, static_cast<uint32_t>(program().commands.size()), node + 1});
     program().commands.push_back(command);
+  }
+  // The same with counts that are read from the beginning of `counts`.
+  void dispatch_indirect(LoomKernelEntry entry, const std::vector<Argument>& arguments,
+                         const Argument& counts) {
+    dispatch(entry, arguments);
+    program().commands.back().indirect = static_cast<uint32_t>(program().indirect_storage.size());
+    BufferRef ref = counts.buffer;
+    ref.length = kCountBytes;
+    program().indirect_storage.push_back(ref);
   }
   PreparedProgram& program() { return plan_.programs[0]; }
   const std::vector<EntryAddress>& entries() const { return entries_; }
