@@ -13,7 +13,9 @@
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
 #include "loom/dialect/op_info.h"
+#include "loom/dialect/verify.h"
 #include "loom/pass/pass_context.h"
+#include "loom/pass/runner.h"
 #include "loom/target/x86/compile.h"
 #include "loom/text/printer.h"
 
@@ -29,7 +31,8 @@ constexpr ToolInfo kInfo{
     "\\\n"
     "    --emit-command-artifacts=commands/ --emit-kernel-requests=kernel-requests/\n"
     "  loom-compile kernel-requests/kernel-0.loombc --target=x86_64 --output=kernel-0.o\n"
-    "  loom-compile kernels.loom --root=@scale --target=x86_64:native --format=asm\n"};
+    "  loom-compile kernels.loom --root=@scale --target=x86_64:native --format=asm\n"
+    "  loom-compile kernels.loom --product=module --pipeline=inline,canonicalize,cse\n"};
 
 struct Options {
   LinkFlags link;
@@ -44,6 +47,11 @@ struct Options {
   std::string denormals = "keep";
   bool time_passes = false;
   bool check_hazards = false;
+  // Of a module.
+  std::string pipeline;
+  std::vector<std::string> disabled_passes;
+  std::string stop_after;
+  bool verify_each = false;
 };
 
 const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm::Object},
@@ -54,8 +62,16 @@ const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm:
 std::vector<std::string> pass_choices() {
   const auto names = prepare_pass_names();
   std::vector<std::string> choices(names.begin(), names.end());
-  choices.emplace_back("select-templates");  // of kernels
+  for (const PassInfo& pass : all_passes()) {
+    if (std::ranges::find(choices, pass.name) == choices.end()) choices.emplace_back(pass.name);
+  }
   choices.emplace_back("all");
+  return choices;
+}
+
+std::vector<std::string> module_pass_choices() {
+  std::vector<std::string> choices;
+  for (const PassInfo& pass : all_passes()) choices.emplace_back(pass.name);
   return choices;
 }
 
@@ -65,8 +81,11 @@ void declare(CLI::App& app, Options& options) {
          "--format", options.format,
          "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
       ->check(CLI::IsMember({"loom-command", "object", "asm", "llvm-ir", "llvm-bitcode"}));
-  app.add_option("--product", options.product, "assert the kind of product: kernel or command")
-      ->check(CLI::IsMember({"kernel", "command"}));
+  app.add_option(
+         "--product", options.product,
+         "assert the kind of product: kernel, command or module; a module is the linked inputs "
+         "after the passes, as text")
+      ->check(CLI::IsMember({"kernel", "command", "module"}));
   app.add_option("--target", options.target, "x86_64 or x86_64:CPU, such as x86_64:native");
   app.add_option("--output", options.output, "file to write: the manifest, or the compiled kernels")
       ->capture_default_str();
@@ -85,6 +104,15 @@ void declare(CLI::App& app, Options& options) {
       ->take_all()
       ->check(CLI::IsMember(pass_choices()));
   app.add_flag("--time-passes", options.time_passes, "print what each pass took to standard error");
+  app.add_option("--pipeline", options.pipeline,
+                 "passes of a module: default, none, or a list such as inline,canonicalize,cse");
+  app.add_option("--disable-pass", options.disabled_passes, "skip a pass of a module by name")
+      ->expected(1)
+      ->take_all()
+      ->check(CLI::IsMember(module_pass_choices()));
+  app.add_option("--stop-after", options.stop_after, "run no pass of a module after this one")
+      ->check(CLI::IsMember(module_pass_choices()));
+  app.add_flag("--verify-each", options.verify_each, "verify a module after each pass");
   app.add_option("--denormals", options.denormals, "keep or flush")
       ->check(CLI::IsMember({"keep", "flush"}))
       ->capture_default_str();
@@ -246,7 +274,66 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   return tool.result();
 }
 
+// The passes that --pipeline names; empty after a report for one that does not exist.
+std::optional<std::vector<std::string>> module_passes(Tool& tool, const std::string& pipeline) {
+  const auto all = default_pipeline();
+  if (pipeline.empty() || pipeline == "default") {
+    return std::vector<std::string>{all.begin(), all.end()};
+  }
+  if (pipeline == "none") return std::vector<std::string>{};
+  std::vector<std::string> passes = CLI::detail::split(pipeline, ',');
+  for (const std::string& name : passes) {
+    if (find_pass(name) != nullptr) continue;
+    tool.usage_error(fmt::format("--pipeline names no pass '{}'; the passes are {}", name,
+                                 CLI::detail::join(module_pass_choices(), ", ")));
+    return std::nullopt;
+  }
+  return passes;
+}
+
+// The linked inputs after the passes, as canonical text.
+ExitCode compile_module(Tool& tool, const Options& options) {
+  const auto passes = module_passes(tool, options.pipeline);
+  if (!passes) return ExitCode::Usage;
+  auto loaded = load_inputs(tool, options.link, {});
+  auto link_settings = link_options(tool, options.link);
+  if (!loaded || !link_settings) return tool.result();
+  std::optional<Module> module =
+      link(loaded->inputs, loaded->libraries, *link_settings, tool.diagnostics());
+  if (!module) return tool.result();
+  PassRunner::Options settings;
+  if (options.verify_each) {
+    settings.verify = [&m = *module](const Module&, OpId, Diagnostics& d) {
+      return verify_module(m, d);
+    };
+  }
+  settings.print = [](std::string_view pass, const Module& m, OpId) {
+    fmt::print(stderr, "// after {}\n{}", pass, print_text(m));
+  };
+  settings.print_after = options.print_after;
+  settings.disabled = options.disabled_passes;
+  settings.stop_after = options.stop_after;
+  settings.time = options.time_passes;
+  PassContext context(*module, tool.diagnostics());
+  PassRunner runner(std::move(settings));
+  const bool ok = runner.run_module(context, *passes);
+  if (options.time_passes) fmt::print(stderr, "{}", runner.timing_text());
+  if (ok) tool.write_output(options.output, print_text(*module));
+  return tool.result();
+}
+
 ExitCode run(Tool& tool, const Options& options) {
+  if (options.product == "module") {
+    if (!options.format.empty() || !options.target.empty()) {
+      return tool.usage_error("--product=module is text; it takes no --format and no --target");
+    }
+    return compile_module(tool, options);
+  }
+  if (!options.pipeline.empty() || !options.disabled_passes.empty() ||
+      !options.stop_after.empty() || options.verify_each) {
+    return tool.usage_error(
+        "--pipeline, --disable-pass, --stop-after and --verify-each need --product=module");
+  }
   const bool commands =
       options.format == "loom-command" || (options.format.empty() && options.target.empty());
   if (!options.product.empty() && (options.product == "command") != commands) {

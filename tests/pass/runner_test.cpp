@@ -54,6 +54,21 @@ TEST(Runner, StopsAtTheFirstFailure) {
   EXPECT_FALSE(runner.step("own", context, root, [] { return false; }));
 }
 
+TEST(Runner, StopsAfterTheStepThatIsNamed) {
+  TestModule test(kSource);
+  PassContext context(*test.module, test.diagnostics);
+  std::vector<std::string> printed;
+  PassRunner runner(
+      {.print = [&](std::string_view step, const Module&, OpId) { printed.emplace_back(step); },
+       .print_after = {"all"},
+       .stop_after = "cse"});
+  const std::string passes[] = {"canonicalize", "cse", "dce"};
+  EXPECT_TRUE(runner.run_module(context, passes));
+  EXPECT_TRUE(runner.stopped());
+  EXPECT_EQ(printed, (std::vector<std::string>{"canonicalize", "cse"}));
+  for (std::string_view name : default_pipeline()) EXPECT_NE(find_pass(name), nullptr) << name;
+}
+
 TEST(Specialize, AddsAnEqualityOnceAndChecksTheContract) {
   TestModule test(kSource);
   PassContext context(*test.module, test.diagnostics);

@@ -5,12 +5,14 @@
 #include <algorithm>
 
 #include "loom/base/check.h"
+#include "loom/dialect/op_info.h"
+#include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/cse.h"
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
-#include "loom/pass/select_templates.h"
 #include "loom/pass/licm.h"
+#include "loom/pass/select_templates.h"
 #include "loom/pass/unroll.h"
 
 namespace loom {
@@ -28,11 +30,17 @@ constexpr PassInfo kPasses[] = {
 #include "loom/pass/passes.def"
 };
 
+// Exact loops are expanded between two rounds of folding, so that each sees what the other found.
+constexpr std::string_view kDefaultPipeline[] = {"inline",       "canonicalize", "cse", "unroll",
+                                                 "canonicalize", "licm",         "cse", "dce"};
+
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
 }
 
 }  // namespace
+
+std::span<const std::string_view> default_pipeline() { return kDefaultPipeline; }
 
 std::span<const PassInfo> all_passes() { return kPasses; }
 
@@ -51,9 +59,33 @@ bool PassRunner::run(PassContext& context, OpId root,
   return true;
 }
 
+bool PassRunner::run_module(PassContext& context, std::span<const std::string> passes) {
+  const Module& module = context.module();
+  std::vector<OpId> roots;
+  for_each_op(module, module.body(), [&](OpId op) {
+    const Op& symbol = module.op(op);
+    const OpInfo& info = op_info(symbol.kind);
+    for (unsigned i = 0; i < symbol.region_count; ++i) {
+      if (!info.regions[i].isolated) continue;
+      roots.push_back(op);
+      return;
+    }
+  });
+  for (const std::string& name : passes) {
+    const PassInfo* pass = find_pass(name);
+    LOOM_CHECK(pass != nullptr, "a pipeline names an unknown pass");
+    const bool ok = step(name, context, OpId(), [&] {
+      return std::ranges::all_of(roots, [&](OpId root) { return pass->run(context, root); });
+    });
+    if (!ok) return false;
+  }
+  return true;
+}
+
 bool PassRunner::step(std::string_view name, PassContext& context, OpId root,
                       const std::function<bool()>& body) {
-  if (names(options_.disabled, name)) return true;
+  if (stopped_ || names(options_.disabled, name)) return true;
+  stopped_ = name == options_.stop_after;
   const auto begin = std::chrono::steady_clock::now();
   const bool ok = body();
   if (options_.time) {

@@ -21,6 +21,8 @@ struct PassInfo {
 // All passes, in table order (passes.def).
 std::span<const PassInfo> all_passes();
 const PassInfo* find_pass(std::string_view name);
+// What a module goes through where nothing else is asked for.
+std::span<const std::string_view> default_pipeline();
 
 struct PassTiming {
   std::string name;
@@ -38,6 +40,7 @@ class PassRunner {
     std::function<void(std::string_view step, const Module&, OpId root)> print;
     std::vector<std::string> print_after;
     std::vector<std::string> disabled;  // steps that are skipped
+    std::string stop_after;             // later steps are skipped
     bool time = false;
   };
   explicit PassRunner(Options options) : options_(std::move(options)) {}
@@ -45,10 +48,14 @@ class PassRunner {
 
   // Runs the named passes in order and stops at the first failure. Names must exist.
   bool run(PassContext& context, OpId root, std::initializer_list<std::string_view> passes);
+  // The same over every root of the module that has a body, pass by pass.
+  bool run_module(PassContext& context, std::span<const std::string> passes);
   // Runs `body` as the step `name`. An invalid root means the whole module.
   bool step(std::string_view name, PassContext& context, OpId root,
             const std::function<bool()>& body);
 
+  // Whether `stop_after` was reached.
+  bool stopped() const { return stopped_; }
   // One row per step name, in first-run order; empty unless `time` is set.
   const std::vector<PassTiming>& timings() const { return timings_; }
   // "  12.345 ms   3x  canonicalize" lines, ending with a total.
@@ -57,6 +64,7 @@ class PassRunner {
  private:
   Options options_;
   std::vector<PassTiming> timings_;
+  bool stopped_ = false;
 };
 
 }  // namespace loom
