@@ -43,6 +43,9 @@ RegionShape region_shape(const OpInfo& info, unsigned index) {
         shape.has_args = true;
         shape.carried = element.b;
         break;
+      case FormatKind::BodyArgs:
+        shape.has_args = true;
+        break;
       case FormatKind::KeyArg:
         shape.has_args = shape.key = true;
         break;
@@ -212,8 +215,11 @@ OpId SegmentReader::read_op(bool module_level, const OpInfo& info) {
   for (uint32_t& number : attr_numbers) {
     number = in_.below(tables_.constants.size() + 1, "an attribute number is out of range");
   }
-  const size_t region_count =
-      info.regions.empty() ? 0 : in_.below(info.regions.size() + 1, "a region count is wrong");
+  const size_t region_count = info.regions.empty() ? 0
+                              : info.repeats_regions()
+                                  ? in_.count(1)
+                                  : in_.below(info.regions.size() + 1, "a region count is wrong");
+  if (region_count > kMaxPerOp) in_.fail("a region count is wrong");
   if (!in_.ok()) return OpId();
   const std::vector<AttrId> attrs(info.attrs.size());
   const OpId op = module_.create({.kind = info.kind,
@@ -276,7 +282,11 @@ void SegmentReader::read_regions(const OpInfo& info, OpId op,
   for (unsigned i = 0; i < module_.op(op).region_count && in_.ok(); ++i) {
     ranges_.push_back(read_signature(info, op, i, own_begin));
   }
-  for (size_t i = module_.op(op).region_count; i < info.regions.size(); ++i) {
+  const size_t fixed = info.regions.size() - (info.repeats_regions() ? 1 : 0);
+  if (info.repeats_regions() && module_.op(op).region_count < fixed) {
+    in_.fail("a region count is wrong");
+  }
+  for (size_t i = module_.op(op).region_count; i < fixed; ++i) {
     if (!info.regions[i].optional) in_.fail("a region count is wrong");
   }
   if (in_.ok()) set_attrs(info, op, attr_numbers, {own_begin, next_value_});
@@ -298,7 +308,7 @@ void SegmentReader::add_value(TypeId type, StringId name, std::vector<ValueId>& 
 
 SegmentReader::Range SegmentReader::read_signature(const OpInfo& info, OpId op, unsigned index,
                                                    uint32_t own_begin) {
-  const RegionSpec& spec = info.regions[index];
+  const RegionSpec& spec = info.region(index, module_.op(op).region_count);
   const RegionId region = module_.op_region(op, index);
   const uint64_t flags = in_.varint();
   if (flags > (kRegionHasBody | kRegionHasTrivia)) in_.fail("malformed flags");
@@ -339,11 +349,11 @@ void SegmentReader::check_shape(const OpInfo& info, OpId op, unsigned index) {
   bool fits = shape.has_args || region.arg_count == 0;
   fits &= shape.split || region.arg_split == region.arg_count;
   if (shape.key) fits &= region.arg_count == 1;
-  if (shape.induction) {
+  if (shape.induction || shape.carried >= 0) {
     const size_t carried =
         shape.carried < 0 ? 0
                           : operand_group(module_, op, static_cast<unsigned>(shape.carried)).size();
-    fits &= region.arg_count == carried + 1;
+    fits &= region.arg_count == carried + (shape.induction ? 1 : 0);
   }
   if (!fits) in_.fail("a signature does not fit its operation");
 }
@@ -357,6 +367,13 @@ bool SegmentReader::operand_places_fit(const OpInfo& info, OpId op, unsigned slo
       places = static_cast<size_t>(std::ranges::count(attr.ints, kDynamicIndex));
     } else if (element.kind == FormatKind::OperandDict) {
       places = attr.entries.size();
+    } else if (element.kind == FormatKind::PackList) {
+      places = attr.ints.size();
+    } else if (element.kind == FormatKind::LookupRows) {
+      places = attr.ints.size() * module_.op(op).result_count;
+    } else if (element.kind == FormatKind::Cases) {
+      if (attr.ints.size() + 1 != module_.op(op).region_count) return false;
+      continue;
     } else {
       continue;
     }
@@ -390,7 +407,7 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
     case AttrForm::IndexList:
       return attr.kind == AttrKind::IntList && operand_places_fit(info, op, slot, attr);
     case AttrForm::IntList:
-      return attr.kind == AttrKind::IntList;
+      return attr.kind == AttrKind::IntList && operand_places_fit(info, op, slot, attr);
     case AttrForm::Predicates:
       return attr.kind == AttrKind::Predicates;
     case AttrForm::Type:

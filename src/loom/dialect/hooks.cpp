@@ -2,7 +2,9 @@
 
 #include <fmt/core.h>
 
+#include "loom/base/suggest.h"
 #include "loom/ir/ir_text.h"
+#include "loom/ir/walk.h"
 
 namespace loom {
 
@@ -166,9 +168,15 @@ OpId VerifyContext::resolve(OpId op, unsigned slot, std::initializer_list<OpKind
   const StringId name = module.attr(op, slot).string();
   const OpId target = module.symbol(name);
   if (!target.valid()) {
+    Suggestion suggestion(module.strings.text(name));
+    for_each_op(module, module.body(), [&](OpId other) {
+      if (sound(other)) suggestion.consider(symbol_text(module, other));
+    });
     error(op, Diag::SymbolUnresolved,
           {{"symbol", std::string(module.strings.text(name))},
-           {"repair", fmt::format("define it, or declare its contract as a {}", expected)}});
+           {"repair", suggestion.best().empty()
+                          ? fmt::format("define it, or declare its contract as a {}", expected)
+                          : fmt::format("did you mean '@{}'?", suggestion.best())}});
     return {};
   }
   if (!sound(target)) return {};

@@ -1,5 +1,6 @@
 #include "loom/dialect/op_info.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <unordered_map>
@@ -177,6 +178,8 @@ RegionSpec parse_region(std::string_view word) {
       spec.isolated = true;
     } else if (option == "signature") {
       spec.signature = true;
+    } else if (option == "repeated") {
+      spec.repeated = true;
     } else if (option == "optional") {
       spec.optional = true;
     } else if (option.starts_with("implicit=") || option.starts_with("explicit=")) {
@@ -238,6 +241,10 @@ FormatElement parse_call_word(std::string_view word, const OpInfo& info) {
   if (head == "RT") return {ResultArrow, need(info.results, first)};
   if (head == "A") return {InductionArg, need(info.regions, first), need(info.operands, second)};
   if (head == "I") return {IterArgs, need(info.regions, first), need(info.operands, second)};
+  if (head == "BA") return {BodyArgs, need(info.regions, first)};
+  if (head == "CS") return {Cases, need(info.regions, first), need(info.attrs, second)};
+  if (head == "LR") return {LookupRows, need(info.operands, first), need(info.attrs, second)};
+  if (head == "PK") return {PackList, need(info.operands, first), need(info.attrs, second)};
   if (head == "K") return {KeyArg, need(info.regions, first)};
   bad_row("unknown format word");
 }
@@ -360,6 +367,28 @@ bool is_known_dialect(std::string_view dialect) {
     if (info.dialect == dialect) return true;
   }
   return false;
+}
+
+namespace {
+constexpr std::string_view kLaterOps[] = {
+#define LOOM_LATER_OP(name) name,
+#define LOOM_LATER_DIALECT(name)
+#include "loom/dialect/later_ops.def"
+};
+constexpr std::string_view kLaterDialects[] = {
+#define LOOM_LATER_OP(name)
+#define LOOM_LATER_DIALECT(name) name,
+#include "loom/dialect/later_ops.def"
+};
+}  // namespace
+
+bool is_later_op(std::string_view name) {
+  return std::ranges::find(kLaterOps, name) != std::end(kLaterOps) && !op_from_name(name);
+}
+
+bool is_later_dialect(std::string_view dialect) {
+  return std::ranges::find(kLaterDialects, dialect) != std::end(kLaterDialects) &&
+         !is_known_dialect(dialect);
 }
 
 const EnumInfo& enum_info(EnumId id) { return tables().enums[static_cast<size_t>(id)]; }

@@ -108,6 +108,7 @@ struct RegionSpec {
   bool isolated = false;
   bool signature = false;  // arguments only
   bool optional = false;
+  bool repeated = false;  // any number of them, also none; only the first entry of a row
   bool implicit = false;  // the terminator is left out when it carries no values
   std::optional<OpKind> terminator;
 };
@@ -136,6 +137,11 @@ enum class FormatKind : uint8_t {
                  // group `b`; absent when empty
   KeyArg,        // K(r)     `%value: T` or `T`: the one argument of region `a`
   Region,        // &r       `{ ... }` of region `a`
+  BodyArgs,      // BA(r)    `(%a: T, ...)` glued: the arguments of region `a`; absent when empty
+  Cases,         // CS(r,x)  `{ case K { ... } ... default { ... } }`: repeated region `a` with keys
+                 // `b`, then the region after it
+  LookupRows,    // LR(g,x)  `{ K = (%a, ...), ... }`: operand group `a` row by row, with keys `b`
+  PackList,      // PK(g,x)  `[align(N) %a, ...]`: operand group `a` with alignments `b`
   OptionalBegin,  // (?       `end` is the matching OptionalEnd; present when its first element
                   // after
                   //          literals and glue has content
@@ -168,6 +174,13 @@ struct OpInfo {
   int where_slot;   // of the attribute named `where`, or -1
   int memory_slot;  // of the MemoryFlags attribute, or -1
 
+  bool repeats_regions() const { return !regions.empty() && regions.front().repeated; }
+  // The entry for region `index` of an operation that has `count` regions.
+  const RegionSpec& region(unsigned index, unsigned count) const {
+    if (!repeats_regions()) return regions[index];
+    const size_t fixed = regions.size() - 1;
+    return index + fixed < count ? regions[0] : regions[index + fixed + 1 - count];
+  }
   bool has(uint32_t bits) const { return (traits & bits) != 0; }
 };
 
@@ -175,6 +188,10 @@ const OpInfo& op_info(OpKind kind);
 std::optional<OpKind> op_from_name(std::string_view name);
 // "index" of "index.add".
 bool is_known_dialect(std::string_view dialect);
+// An operation of the language reference that no table has a row for.
+bool is_later_op(std::string_view name);
+// A dialect of the language reference without rows.
+bool is_later_dialect(std::string_view dialect);
 
 struct EnumInfo {
   std::string_view text;

@@ -136,8 +136,9 @@ void Verifier::check_target(OpId op, const OpInfo& info) {
 
 void Verifier::check_regions(OpId op) {
   const OpInfo& info = op_info(module.op(op).kind);
-  for (unsigned i = 0; i < info.regions.size(); ++i) {
-    check_region(op, info.regions[i], module.op_region(op, i));
+  const unsigned count = module.op(op).region_count;
+  for (unsigned i = 0; i < count; ++i) {
+    check_region(op, info.region(i, count), module.op_region(op, i));
   }
 }
 

@@ -120,6 +120,7 @@ bool takes_arguments(const OpInfo& info, unsigned region) {
       case FormatKind::ResultSig:
       case FormatKind::InductionArg:
       case FormatKind::IterArgs:
+      case FormatKind::BodyArgs:
       case FormatKind::KeyArg:
         if (element.a == static_cast<int>(region)) return true;
         break;
@@ -148,14 +149,15 @@ bool OpChecker::check_counts(OpId id, const OpInfo& info) {
     return count_error(Diag::StructureResultCount, std::to_string(info.results.size()),
                        op.result_count);
   }
-  if (op.region_count != info.regions.size()) {
+  if (info.repeats_regions() ? op.region_count + size_t{1} < info.regions.size()
+                             : op.region_count != info.regions.size()) {
     return count_error(Diag::StructureRegionCount, std::to_string(info.regions.size()),
                        op.region_count);
   }
   unsigned bodies = 0;
   unsigned bodies_needed = 0;
   for (unsigned i = 0; i < op.region_count; ++i) {
-    const RegionSpec& spec = info.regions[i];
+    const RegionSpec& spec = info.region(i, op.region_count);
     const Region& region = module_.region(module_.op_region(id, i));
     const bool needed = !spec.signature && !(spec.optional && !region.has_body);
     bodies += region.has_body || region.first.valid();
@@ -199,6 +201,24 @@ bool OpChecker::check_attrs(OpId op, const OpInfo& info) {
       const AttrId keys = ids[static_cast<size_t>(element.b)];
       const size_t count = keys.valid() ? module_.attrs[keys].entries.size() : 0;
       if (!c_.same_count(op, "keyed operands", group(), "their keys", count)) return false;
+    }
+    if (element.kind == FormatKind::PackList) {
+      const size_t count = module_.attrs[ids[static_cast<size_t>(element.b)]].ints.size();
+      if (!c_.same_count(op, "sizes", group(), "alignments", count)) return false;
+    }
+    if (element.kind == FormatKind::Cases) {
+      const size_t count = module_.attrs[ids[static_cast<size_t>(element.b)]].ints.size();
+      if (!c_.same_count(op, "cases", module_.op(op).region_count - size_t{1}, "keys", count)) {
+        return false;
+      }
+    }
+    if (element.kind == FormatKind::LookupRows) {
+      const size_t rows = module_.attrs[ids[static_cast<size_t>(element.b)]].ints.size();
+      const size_t needed = rows * module_.op(op).result_count;
+      if (!c_.same_count(op, "values of all rows", group(), "rows of one value for each result",
+                         needed)) {
+        return false;
+      }
     }
     if (element.kind != FormatKind::IndexList) continue;
     const AttrId list = ids[static_cast<size_t>(element.b)];
@@ -430,9 +450,10 @@ bool OpChecker::check_same_types(OpId op, const OpInfo& info) {
 // The signature that a region's types may also mention: named results see the parameters.
 void OpChecker::check_signatures(OpId op, const OpInfo& info) {
   RegionId first;
-  for (unsigned i = 0; i < info.regions.size(); ++i) {
+  const unsigned count = module_.op(op).region_count;
+  for (unsigned i = 0; i < count; ++i) {
     const RegionId region = module_.op_region(op, i);
-    const bool results = info.regions[i].name == "results";
+    const bool results = info.region(i, count).name == "results";
     if (i == 0) first = region;
     for (const ValueId arg : module_.args(region)) {
       const TypeId type = module_.type_of(arg);
@@ -526,8 +547,9 @@ void OpChecker::check_type(OpId op, TypeId id, RegionId signature, RegionId seco
 // of anything else.
 void OpChecker::check_predicates(OpId op, const OpInfo& info) {
   RegionId first, second;
-  for (unsigned i = 0; i < info.regions.size(); ++i) {
-    if (info.regions[i].name == "config") continue;
+  const unsigned count = module_.op(op).region_count;
+  for (unsigned i = 0; i < count; ++i) {
+    if (info.region(i, count).name == "config") continue;
     (first.valid() ? second : first) = module_.op_region(op, i);
   }
   for (const AttrId id : module_.attr_ids(op)) {

@@ -79,11 +79,11 @@ OpId Module::create(const NewOp& request) {
   o.kind = request.kind;
   o.result_count = static_cast<uint16_t>(request.results.size());
   o.attr_count = static_cast<uint8_t>(request.attrs.size());
-  o.region_count = static_cast<uint8_t>(request.regions);
+  o.region_count = static_cast<uint16_t>(request.regions);
   o.operand_count = static_cast<uint32_t>(request.operands.size());
   o.operand_begin = append_span(operand_pool_, request.operands);
   o.attr_begin = append_span(attr_pool_, request.attrs);
-  o.group_count = static_cast<uint8_t>(request.groups.size());
+  o.group_count = static_cast<uint8_t>(request.groups.size()) & 0x7f;
   o.group_begin = append_span(group_pool_, request.groups);
   o.result_begin = static_cast<uint32_t>(values_.size());
   for (size_t i = 0; i < request.results.size(); ++i) {
@@ -158,12 +158,36 @@ void Module::set_operands(OpId id, std::span<const ValueId> values,
   const uint32_t begin = append_span(operand_pool_, values);
   op(id).operand_begin = begin;
   op(id).operand_count = static_cast<uint32_t>(values.size());
-  op(id).group_count = static_cast<uint8_t>(groups.size());
+  op(id).group_count = static_cast<uint8_t>(groups.size()) & 0x7f;
   op(id).group_begin = append_span(group_pool_, groups);
 }
 
 void Module::set_attr(OpId id, unsigned slot, AttrId attr) {
   attr_pool_[op(id).attr_begin + slot] = attr;
+}
+
+RegionId Module::create_region(OpId parent) {
+  regions_.push_back({});
+  regions_.back().parent = parent;
+  return RegionId(regions_.size() - 1);
+}
+
+void Module::set_regions(OpId id, std::span<const RegionId> regions) {
+  op(id).region_begin = static_cast<uint32_t>(regions_.size());
+  op(id).region_count = static_cast<uint16_t>(regions.size());
+  for (const RegionId from : regions) {
+    const RegionId to = create_region(id);
+    region(to) = region(from);
+    region(from) = {};
+    for (OpId child = region(to).first; child.valid(); child = op(child).next) {
+      op(child).parent = to;
+    }
+    for (const ValueId arg : args(to)) value(arg).owner = to.index();
+    if (auto trivia = region_trivia.extract(from.index()); !trivia.empty()) {
+      trivia.key() = to.index();
+      region_trivia.insert(std::move(trivia));
+    }
+  }
 }
 
 ValueId Module::create_value(TypeId type, StringId name) {

@@ -39,10 +39,10 @@ enum class OpKind : uint16_t;
 struct Op {
   OpKind kind{};
   uint16_t result_count = 0;
+  uint16_t region_count = 0;
   uint8_t attr_count = 0;
-  uint8_t region_count = 0;
-  uint8_t group_count = 0;  // operand groups with stored sizes; 0 where every operand is single
-  bool erased = false;
+  uint8_t group_count : 7 = 0;  // groups with stored sizes; 0 where every operand is single
+  bool erased : 1 = false;
   uint32_t operand_begin = 0;
   uint32_t operand_count = 0;
   uint32_t group_begin = 0;
@@ -183,6 +183,10 @@ class Module {
   // Replaces all operands and group sizes.
   void set_operands(OpId id, std::span<const ValueId> values, std::span<const uint32_t> groups);
   void set_attr(OpId id, unsigned slot, AttrId attr);
+  // A region that is going to be one of the operation's; until set_regions its number is unknown.
+  RegionId create_region(OpId parent);
+  // Moves the contents of regions from create_region to new ones, which become the operation's.
+  void set_regions(OpId id, std::span<const RegionId> regions);
 
   // A value that belongs to nothing yet: a signature may mention a name before it is bound.
   ValueId create_value(TypeId type, StringId name);

@@ -107,7 +107,10 @@ struct OlderName {
 constexpr OlderName kOlderNames[] = {{"func.template", OpKind::TemplateDef},
                                      {"func.ukernel", OpKind::TemplateUkernel},
                                      {"func.apply", OpKind::TemplateApply},
-                                     {"func.provider.decl", OpKind::TemplateDecl}};
+                                     {"func.provider.decl", OpKind::TemplateDecl},
+                                     {"kernel.launch.serial", OpKind::CommandSerial},
+                                     {"kernel.launch.concurrent", OpKind::CommandConcurrent},
+                                     {"kernel.launch.yield", OpKind::CommandYield}};
 
 }  // namespace
 

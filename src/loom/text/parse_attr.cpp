@@ -3,9 +3,20 @@
 #include <limits>
 #include <utility>
 
+#include "loom/base/suggest.h"
 #include "loom/text/parser_impl.h"
 
 namespace loom {
+namespace {
+
+std::string suggest_predicate(std::string_view name) {
+  Suggestion suggestion(name);
+#define LOOM_PREDICATE(kind, text, arguments, domain) suggestion.consider(text);
+#include "loom/ir/predicates.def"
+  return suggestion.hint();
+}
+
+}  // namespace
 
 bool Parser::parse_attr(int slot) {
   const AttrSpec& spec = current_.format->info->attrs[static_cast<size_t>(slot)];
@@ -253,7 +264,8 @@ bool Parser::parse_enum(const AttrSpec& spec, AttrId& out) {
     return error(Diag::ParseUnknownEnumCase, token_,
                  {{"word", std::string(token_.text())},
                   {"enum", std::string(info.text)},
-                  {"cases", std::string(info.cases_text)}});
+                  {"cases", std::string(info.cases_text)},
+                  {"repair", suggest(token_.text(), info.cases_text)}});
   }
   out = module_.attrs.intern(Attr::enumeration(*found));
   advance();
@@ -268,7 +280,9 @@ bool Parser::parse_flag_list(const AttrSpec& spec, AttrId& out) {
     const auto found = info.find(token_.text());
     if (!found) {
       return error(Diag::ParseUnknownFlag, token_,
-                   {{"word", std::string(token_.text())}, {"cases", std::string(info.flags_text)}});
+                   {{"word", std::string(token_.text())},
+                    {"cases", std::string(info.flags_text)},
+                    {"repair", suggest(token_.text(), info.flags_text)}});
     }
     mask |= *found;
     advance();
@@ -397,7 +411,8 @@ bool Parser::parse_predicate(Predicate& out) {
   if (!at(TokenKind::Word)) return expected_error("a predicate");
   const auto kind = predicate_from_name(name.text());
   if (!kind) {
-    return error(Diag::ParseUnknownPredicate, name, {{"name", std::string(name.text())}});
+    return error(Diag::ParseUnknownPredicate, name,
+                 {{"name", std::string(name.text())}, {"repair", suggest_predicate(name.text())}});
   }
   out.kind = *kind;
   advance();

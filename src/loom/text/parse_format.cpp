@@ -18,6 +18,12 @@ Parser::Progress Parser::walk_format() {
       continue;
     }
     ++current_.pc;
+    if (step_now.kind == FormatKind::Cases) {
+      if (const Progress progress = next_case(step_now); progress != Progress::Done) {
+        return progress;
+      }
+      continue;
+    }
     if (step_now.kind == FormatKind::Region) {
       return enter_region(step_now.a) ? Progress::Entered : Progress::Failed;
     }
@@ -54,6 +60,12 @@ bool Parser::step(const FormatStep& step) {
       return parse_index_list(step);
     case FormatKind::OperandDict:
       return parse_operand_dict(step);
+    case FormatKind::BodyArgs:
+      return parse_body_args(step);
+    case FormatKind::LookupRows:
+      return parse_lookup_rows(step);
+    case FormatKind::PackList:
+      return parse_pack_list(step);
     case FormatKind::Signature:
       return parse_signature(step);
     case FormatKind::ResultSig:
@@ -70,6 +82,7 @@ bool Parser::step(const FormatStep& step) {
     case FormatKind::OptionalBegin:
     case FormatKind::OptionalEnd:
     case FormatKind::Region:
+    case FormatKind::Cases:
       return true;
   }
   return true;
@@ -365,8 +378,12 @@ bool Parser::enter_region(int region) {
   if (current_.scope_open && !settle_signature()) return false;
   if (!at(TokenKind::LeftBrace)) return expected_error("'{'");
   if (!current_.op.valid() && !create_op()) return false;
+  return open_region(region, module_.op_region(current_.op, static_cast<unsigned>(region)));
+}
+
+// At `{`: suspends the operation, whose region `id` comes next.
+bool Parser::open_region(int region, RegionId id) {
   const RegionSpec& spec = current_.format->info->regions[static_cast<size_t>(region)];
-  const RegionId id = module_.op_region(current_.op, static_cast<unsigned>(region));
   if (current_.scope_open && current_.scope_region == region) {
     hide_result_names();
   } else {

@@ -1,5 +1,6 @@
 #include <charconv>
 
+#include "loom/base/suggest.h"
 #include "loom/text/parser_impl.h"
 
 namespace loom {
@@ -18,6 +19,16 @@ std::optional<TypeKind> kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string suggest_type(std::string_view name) {
+  Suggestion suggestion(name);
+  suggestion.consider("encoding");
+#define LOOM_SCALAR(kind, text, bits, family) suggestion.consider(text);
+#define LOOM_OPAQUE(kind, text) suggestion.consider(text);
+#define LOOM_SHAPED(kind, text, encoding, align) suggestion.consider(text);
+#include "loom/ir/types.def"
+  return suggestion.hint();
+}
+
 }  // namespace
 
 bool Parser::type_starts() const {
@@ -34,7 +45,10 @@ bool Parser::parse_type(TypeId& out) {
   }
   if (name == "encoding") return parse_encoding_type(out);
   const auto kind = kind_from_name(name);
-  if (!kind) return error(Diag::ParseUnknownType, token_, {{"name", std::string(name)}});
+  if (!kind) {
+    return error(Diag::ParseUnknownType, token_,
+                 {{"name", std::string(name)}, {"repair", suggest_type(name)}});
+  }
   if (is_shaped(*kind)) return parse_shaped(*kind, out);
   out = module_.types.opaque(*kind);
   advance();
@@ -64,7 +78,8 @@ bool Parser::type_value(const Token& name, ValueId& out) {
   out = names_in_scope_.find(id);
   if (out.valid()) return out != poison_;
   if (!current_.scope_open) {
-    error(Diag::ParseUndefinedValue, name, {{"name", std::string(name.text())}});
+    error(Diag::ParseUndefinedValue, name,
+          {{"name", std::string(name.text())}, {"repair", suggest_value(name.name())}});
     names_in_scope_.bind(id, poison());
     return false;
   }

@@ -4,17 +4,11 @@
 
 #include <algorithm>
 
+#include "loom/base/suggest.h"
 #include "loom/text/parser_impl.h"
 
 namespace loom {
 namespace {
-
-// Dialects of the language that this program does not read. A dialect that has rows in the tables
-// is known by them.
-constexpr std::string_view kOtherDialects[] = {
-    "vector", "template", "check",  "target",   "global", "module", "encoding", "sanitizer",
-    "cfg",    "low",      "llvmir", "cmd",      "hal",    "vm",     "group",    "tile",
-    "pass",   "pipeline", "test",   "metadata", "amdgpu", "spirv",  "wasm",     "xdna"};
 
 std::string spelling(const Token& token) {
   if (token.kind == TokenKind::End) return "the end of the file";
@@ -56,7 +50,9 @@ bool Parser::expected_error(std::string_view expected) {
     if (before == FormatKind::Word || before == FormatKind::Clause ||
         before == FormatKind::OperandClause) {
       return error(Diag::ParseUnknownFlag, token_,
-                   {{"word", std::string(token_.text())}, {"cases", current_.format->modifiers}});
+                   {{"word", std::string(token_.text())},
+                    {"cases", current_.format->modifiers},
+                    {"repair", suggest(token_.text(), current_.format->modifiers)}});
     }
   }
   return error(Diag::ParseExpected, token_,
@@ -73,12 +69,30 @@ bool Parser::use_value(ValueId& out) {
   const StringId name = module_.strings.intern(token_.name());
   out = names_in_scope_.find(name);
   if (!out.valid()) {
-    error(Diag::ParseUndefinedValue, token_, {{"name", std::string(token_.text())}});
+    error(Diag::ParseUndefinedValue, token_,
+          {{"name", std::string(token_.text())}, {"repair", suggest_value(token_.name())}});
     names_in_scope_.bind(name, poison());  // reported once per scope
     return false;
   }
   advance();
   return out != poison_;
+}
+
+std::string Parser::suggest_op(std::string_view name) const {
+  Suggestion suggestion(name);
+  for (const OpKind kind : kAllOpKinds) suggestion.consider(op_info(kind).name);
+  return suggestion.hint();
+}
+
+std::string Parser::suggest_value(std::string_view name) const {
+  Suggestion suggestion(name);
+  for (size_t i = 0; i < module_.strings.size(); ++i) {
+    const ValueId value = names_in_scope_.find(StringId(i));
+    if (value.valid() && value != poison_) suggestion.consider(module_.strings.text(StringId(i)));
+  }
+  return suggestion.best().empty()
+             ? "define it before its use; values of an enclosing isolated body are not visible here"
+             : fmt::format("did you mean '%{}'?", suggestion.best());
 }
 
 void Parser::define(StringId name, ValueId value, const Token& token) {
@@ -138,6 +152,7 @@ bool Parser::parse_header() {
   current_ = {};
   older_family_ = {};
   current_.names_begin = static_cast<uint32_t>(names_.size());
+  current_.cases_begin = static_cast<uint32_t>(cases_.size());
   operands_.clear();
   group_sizes_.clear();
   result_types_.clear();
@@ -164,10 +179,11 @@ bool Parser::parse_header() {
   if (format == nullptr) {
     const std::string name(token_.text());
     const std::string dialect = name.substr(0, name.find('.'));
-    if (std::ranges::find(kOtherDialects, dialect) != std::end(kOtherDialects)) {
+    if (is_later_op(name)) return error(Diag::ParseLaterOp, token_, {{"name", name}});
+    if (is_later_dialect(dialect)) {
       return error(Diag::ParseUnsupportedDialect, token_, {{"name", name}, {"dialect", dialect}});
     }
-    return error(Diag::ParseUnknownOp, token_, {{"name", name}});
+    return error(Diag::ParseUnknownOp, token_, {{"name", name}, {"repair", suggest_op(name)}});
   }
   current_.format = format;
   current_.name = token_;
@@ -221,14 +237,15 @@ bool Parser::create_op() {
                                current_.name);
   }
   while (group_sizes_.size() < info.operands.size()) group_sizes_.push_back(0);
-  current_.op = module_.create({.kind = info.kind,
-                                .operands = operands_,
-                                .groups = info.has_groups ? std::span<const uint32_t>(group_sizes_)
-                                                          : std::span<const uint32_t>(),
-                                .results = result_types_,
-                                .attrs = attrs_,
-                                .regions = static_cast<unsigned>(info.regions.size()),
-                                .location = location(current_.name)});
+  current_.op = module_.create(
+      {.kind = info.kind,
+       .operands = operands_,
+       .groups =
+           info.has_groups ? std::span<const uint32_t>(group_sizes_) : std::span<const uint32_t>(),
+       .results = result_types_,
+       .attrs = attrs_,
+       .regions = info.repeats_regions() ? 0 : static_cast<unsigned>(info.regions.size()),
+       .location = location(current_.name)});
   module_.append(region_, current_.op);
   if (info.symbol_slot >= 0) {
     const AttrId symbol = attrs_[static_cast<size_t>(info.symbol_slot)];
@@ -295,6 +312,7 @@ void Parser::fail_op() {
     if (!names_in_scope_.find(name).valid()) names_in_scope_.bind(name, poison());
   }
   names_.resize(current_.names_begin);
+  cases_.resize(current_.cases_begin);
   leading_.clear();
 }
 
@@ -376,7 +394,9 @@ void Parser::drop_implicit_terminator(OpId op) {
   const OpId parent = module_.region(region_).parent;
   if (!parent.valid()) return;
   const OpInfo& info = op_info(module_.op(parent).kind);
-  const RegionSpec& spec = info.regions[region_.index() - module_.op(parent).region_begin];
+  const unsigned number = region_.index() - module_.op(parent).region_begin;
+  // Every region of an operation that repeats them ends in the same way.
+  const RegionSpec& spec = info.regions[info.repeats_regions() ? 0 : number];
   if (!spec.implicit || spec.terminator != module_.op(op).kind) return;
   // Only the end of a region may leave it out; anything after it stays an error.
   if (!at(TokenKind::RightBrace)) return;

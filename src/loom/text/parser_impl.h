@@ -35,6 +35,12 @@ class Parser {
  private:
   enum class Progress : uint8_t { Done, Entered, Failed };
 
+  // A region of an operation that repeats regions, until the operation is complete.
+  struct Case {
+    RegionId region;
+    int64_t key = 0;
+  };
+
   // The operation whose format is being walked.
   struct Current {
     const OpFormat* format = nullptr;
@@ -43,9 +49,12 @@ class Parser {
     RegionId last_body;  // the last region with braces
     uint32_t names_begin = 0;  // its results, in names_
     uint32_t names_count = 0;
+    uint32_t cases_begin = 0;  // its regions, in cases_
     uint16_t pc = 0;
     bool scope_open = false;
-    bool older = false;  // written under an older name
+    bool older = false;     // written under an older name
+    bool in_cases = false;  // between the braces around its cases
+    bool last_case = false;
     int8_t scope_region = -1;
     NameScopes::Scope scope;
   };
@@ -101,6 +110,16 @@ class Parser {
   bool parse_iter_args(const FormatStep& step);
   void bind_loop_args(RegionId region);
   bool enter_region(int region);
+  bool open_region(int region, RegionId id);
+  // --- parse_table.cpp ---
+  Progress next_case(const FormatStep& step);
+  bool close_cases(const FormatStep& step);
+  bool parse_body_args(const FormatStep& step);
+  bool parse_lookup_rows(const FormatStep& step);
+  bool parse_lookup_row(size_t& width);
+  bool parse_pack_list(const FormatStep& step);
+
+  // --- parse_format.cpp ---
   void begin_group(int group);
   void end_group() { group_sizes_.back() = operand_count() - group_begin_; }
   uint32_t operand_count() const { return static_cast<uint32_t>(operands_.size()); }
@@ -205,6 +224,9 @@ class Parser {
   bool expected_error(std::string_view expected);
   // The value that the current token names; takes the token.
   bool use_value(ValueId& out);
+  std::string suggest_op(std::string_view name) const;
+  // A repair for a name that means no value here.
+  std::string suggest_value(std::string_view name) const;
   void define(StringId name, ValueId value, const Token& token);
   ValueId poison();
 
@@ -224,6 +246,7 @@ class Parser {
   RegionId region_;  // that current_ stands in
   std::vector<Frame> frames_;
   std::vector<Name> names_;
+  std::vector<Case> cases_;
   std::unordered_map<uint32_t, AttrId> aliases_;  // by StringId index
 
   // Parts of the current operation until it is created.

@@ -44,7 +44,8 @@ std::vector<Case> cases() {
       {"PARSE/004", 1, 36, "func.decl @f(%v: view<4xf32, align(0)>)"},
       {"PARSE/005", 1, 17, "func.def export(\"abc) @f()"},
       {"PARSE/006", 2, 6, in_function("%x = scalar.frob %a : f32")},
-      {"PARSE/006", 2, 6, in_function("%x = vector.addf %a : f32")},
+      {"PARSE/006", 2, 6, in_function("%x = cfg.addf %a : f32")},
+      {"PARSE/006", 2, 6, in_function("%x = scalar.sinhf %a : f32")},
       {"PARSE/007", 1, 18, "func.decl @f(%v: i4)"},
       {"PARSE/007", 1, 25, "func.decl @f(%v: view<4xu8>)"},
       {"PARSE/008", 1, 30, "func.decl @f(%v: view<4xf32, #frob>)"},
@@ -156,11 +157,12 @@ TEST(Parser, StopsAfterTwentyErrors) {
 }
 
 TEST(Parser, DialectsOfTheLanguageAreNotUnknownOperations) {
-  const Parsed parsed("%x = vector.addf %a : f32\nnonsense.op\n");
-  ASSERT_EQ(parsed.diagnostics.all().size(), 2u);
+  const Parsed parsed("%x = cfg.addf %a : f32\nnonsense.op\nscf.schedule.fence\n");
+  ASSERT_EQ(parsed.diagnostics.all().size(), 3u);
   EXPECT_EQ(parsed.diagnostics.all()[0].id, Diag::ParseUnsupportedDialect);
-  EXPECT_EQ(parsed.diagnostics.all()[0].param("dialect"), "vector");
+  EXPECT_EQ(parsed.diagnostics.all()[0].param("dialect"), "cfg");
   EXPECT_EQ(parsed.diagnostics.all()[1].id, Diag::ParseUnknownOp);
+  EXPECT_EQ(parsed.diagnostics.all()[2].id, Diag::ParseLaterOp);
 }
 
 TEST(Parser, NamesAreVisibleWhereTheyAreDefined) {

@@ -30,6 +30,7 @@ class Printer {
     OpId op;
     size_t pc = 0;
     RegionId region;
+    unsigned next_case = 0;
   };
 
   // --- layout ---
@@ -73,6 +74,9 @@ class Printer {
   void result_types(OpId op, const FormatElement& element);
   void result_arrow(OpId op);
   void iter_args(OpId op, const FormatElement& element);
+  bool next_case(Frame& frame, const FormatElement& element);
+  void lookup_rows(OpId op, const FormatElement& element);
+  void pack_list(OpId op, const FormatElement& element);
 
   const OpTrivia* trivia_of(OpId op) const {
     return has_trivia_[op.index()] ? &module_.op_trivia.find(op.index())->second : nullptr;
@@ -95,6 +99,7 @@ class Printer {
   ValueNamer namer_;
   std::string out_;
   std::vector<Frame> stack_;
+  size_t tables_ = 0;             // open braces around cases or rows
   std::vector<bool> has_trivia_;  // by OpId index
   bool space_ = true;             // a space goes before the next element
 };
@@ -124,7 +129,7 @@ void Printer::print_module() {
   if (rest != module_.region_trivia.end()) lines(rest->second.before_close);
 }
 
-void Printer::indent() { out_.append(2 * std::min(stack_.size(), kDeepestIndent), ' '); }
+void Printer::indent() { out_.append(2 * std::min(stack_.size() + tables_, kDeepestIndent), ' '); }
 
 void Printer::comment_line(StringId text) {
   if (text.valid()) {
@@ -156,7 +161,8 @@ bool Printer::is_implied(OpId id) const {
   const OpId parent = parent_op(module_, id);
   if (!parent.valid()) return false;
   const Op& holder = module_.op(parent);
-  const RegionSpec& spec = op_info(holder.kind).regions[op.parent.index() - holder.region_begin];
+  const RegionSpec& spec =
+      op_info(holder.kind).region(op.parent.index() - holder.region_begin, holder.region_count);
   return spec.implicit && spec.terminator == op.kind;
 }
 
@@ -261,6 +267,7 @@ bool Printer::walk(Frame& frame) {
       frame.pc = now.end;
       continue;
     }
+    if (now.kind == FormatKind::Cases && next_case(frame, now)) return true;
     ++frame.pc;
     if (now.kind == FormatKind::Region) {
       frame.region = region(frame.op, now.a);
@@ -359,11 +366,82 @@ void Printer::element(OpId op, const FormatElement& element) {
       return iter_args(op, element);
     case FormatKind::KeyArg:
       return key_arg(module_.args(region(op, element.a)).front());
+    case FormatKind::BodyArgs:
+      if (module_.args(region(op, element.a)).empty()) return;
+      signature(module_.args(region(op, element.a)), false);
+      return glue();
+    case FormatKind::LookupRows:
+      return lookup_rows(op, element);
+    case FormatKind::PackList:
+      return pack_list(op, element);
     case FormatKind::Region:
+    case FormatKind::Cases:
     case FormatKind::OptionalBegin:
     case FormatKind::OptionalEnd:
       return;
   }
+}
+
+// The line before the next case; false behind the last one, whose brace is then closed.
+bool Printer::next_case(Frame& frame, const FormatElement& element) {
+  if (frame.next_case == 0) {
+    out_ += " {";
+    ++tables_;
+  }
+  out_ += '\n';
+  const unsigned count = module_.op(frame.op).region_count;
+  if (frame.next_case == count) {
+    --tables_;
+    indent();
+    out_ += '}';
+    space_ = true;
+    return false;
+  }
+  indent();
+  if (frame.next_case + 1 < count) {
+    out_ += "case ";
+    append_integer(out_, get(frame.op, element.b).ints[frame.next_case]);
+  } else {
+    out_ += "default";
+  }
+  frame.region = module_.op_region(frame.op, frame.next_case++);
+  return true;
+}
+
+void Printer::lookup_rows(OpId op, const FormatElement& element) {
+  const auto values = group(op, element.a);
+  const auto keys = get(op, element.b).ints;
+  const size_t width = keys.empty() ? 0 : values.size() / keys.size();
+  gap();
+  out_ += "{\n";
+  ++tables_;
+  for (size_t row = 0; row < keys.size(); ++row) {
+    indent();
+    append_integer(out_, keys[row]);
+    out_ += " = (";
+    space_ = false;
+    names(values.subspan(row * width, width));
+    out_ += row + 1 == keys.size() ? ")\n" : "),\n";
+  }
+  --tables_;
+  indent();
+  out_ += '}';
+  space_ = true;
+}
+
+void Printer::pack_list(OpId op, const FormatElement& element) {
+  const auto sizes = group(op, element.a);
+  gap();
+  out_ += '[';
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (i != 0) out_ += ", ";
+    out_ += "align(";
+    append_integer(out_, get(op, element.b).ints[i]);
+    out_ += ") ";
+    name(sizes[i]);
+  }
+  out_ += ']';
+  space_ = true;
 }
 
 void Printer::operand_clause(OpId op, const FormatElement& element) {
@@ -571,7 +649,7 @@ void Printer::iter_args(OpId op, const FormatElement& element) {
   out_ += '(';
   for (size_t i = 0; i < inits.size(); ++i) {
     if (i != 0) out_ += ", ";
-    name(args[i + 1]);
+    name(args[args.size() - inits.size() + i]);  // behind an induction value
     out_ += " = ";
     name(inits[i]);
     out_ += " : ";

@@ -44,7 +44,8 @@ void ValueNamer::add(OpId root) {
 }
 
 void ValueNamer::open_region(Frame& frame) {
-  const RegionSpec& spec = op_info(module_.op(frame.op).kind).regions[frame.next_region];
+  const Op& holder = module_.op(frame.op);
+  const RegionSpec& spec = op_info(holder.kind).region(frame.next_region, holder.region_count);
   const RegionId region = module_.op_region(frame.op, frame.next_region);
   frame.isolated = spec.isolated || spec.signature;
   frame.scope = scopes_.open(frame.isolated);
