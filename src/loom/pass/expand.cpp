@@ -209,12 +209,41 @@ void Expander::enter_loop(OpId loop, const LoopCount& count, InsertionPoint plac
   frames_.push_back(frame);
 }
 
+bool Expander::expand_copies(OpId loop, InsertionPoint place, Ref base, int64_t step,
+                             uint64_t copies, std::span<const ValueId> carried) {
+  Frame frame;
+  frame.kind = FrameKind::Loop;
+  frame.source = loop;
+  frame.place = place;
+  frame.body = module_.op_region(loop, kForBody);
+  frame.iv_kind = rewriter_.element(module_.type_of(module_.args(frame.body)[0]));
+  frame.base = base;
+  frame.count = {0, step, copies};
+  refs_.clear();
+  for (ValueId value : carried) refs_.push_back(Ref::value(value));
+  frame.next = module_.region(frame.body).first;
+  begin_iteration(frame);
+  frames_.push_back(frame);
+  return run();
+}
+
+Ref Expander::offset_from(const Frame& frame, Ref distance) {
+  const Ref operands[] = {frame.base, distance};
+  const TypeId type = TypeStore::scalar(frame.iv_kind);
+  const Location location = module_.location(frame.source);
+  const Ref folded = rewriter_.fold_at({IndexAdd, operands, {}, type}, frame.place, location);
+  if (folded.valid()) return folded;
+  return rewriter_.create(IndexAdd, operands, AttrId(), type, frame.place, location);
+}
+
 // `refs_` holds the carried values.
 void Expander::begin_iteration(const Frame& frame) {
   const auto args = module_.args(frame.body);
   const uint64_t value = static_cast<uint64_t>(frame.count.first) +
                          frame.done * static_cast<uint64_t>(frame.count.step);
-  rewriter_.replace(args[0], rewriter_.constant(from_bits(frame.iv_kind, value)));
+  Ref induction = rewriter_.constant(from_bits(frame.iv_kind, value));
+  if (frame.base.valid()) induction = frame.done == 0 ? frame.base : offset_from(frame, induction);
+  rewriter_.replace(args[0], induction);
   for (size_t i = 1; i < args.size(); ++i) rewriter_.replace(args[i], refs_[i - 1]);
 }
 

@@ -41,6 +41,10 @@ class Expander {
   // error was reported.
   bool expand_call(OpId call);
   bool expand_loop(OpId loop, const LoopCount& count);
+  // Clones `copies` consecutive iterations of the loop to `place`, the first with induction value
+  // `base` and the given carried values; the loop's results then mean what the last one yields.
+  bool expand_copies(OpId loop, InsertionPoint place, Ref base, int64_t step, uint64_t copies,
+                     std::span<const ValueId> carried);
   bool failed() const { return failed_; }
 
  private:
@@ -56,6 +60,7 @@ class Expander {
     // Loop
     RegionId body;
     ScalarKind iv_kind = ScalarKind::Index;
+    Ref base;  // value of the first iteration where it is not exact
     LoopCount count;
     uint64_t done = 0;
   };
@@ -69,6 +74,7 @@ class Expander {
   bool enter_call(OpId call, InsertionPoint place);
   void enter_loop(OpId loop, const LoopCount& count, InsertionPoint place);
   bool enter_if(OpId op);
+  Ref offset_from(const Frame& frame, Ref distance);
   void enter_regions(OpId source, OpId copy);
   void start_region(Frame& frame);
   void bind_extents(TypeId formal, Ref actual, RegionId owner);

@@ -1,6 +1,7 @@
 #include "loom/pass/unroll.h"
 
 #include "loom/pass/expand.h"
+#include "loom/pass/partial_unroll.h"
 #include "loom/pass/region_walk.h"
 #include "loom/pass/signature_facts.h"
 
@@ -27,6 +28,14 @@ bool unroll(PassContext& context, OpId root, const UnrollOptions& options) {
           continue;
         }
         ok = expander.may_stay(op);
+        if (ok && wants_partial_unroll(module, op)) {
+          const PartialUnroll partial = unroll_partially(context, rewriter, expander, op);
+          ok = partial.ok;
+          if (partial.main.valid()) {
+            id = next_in_region_tree(module, partial.main, body);
+            continue;
+          }
+        }
         id = next_in_region_tree(module, op, body);
         continue;
       }

@@ -18,7 +18,10 @@ struct UnrollOptions {
 // Folding happens while cloning, so nested loops and branches on the induction variable are
 // resolved on the way; the cost is linear in the operations visited. A loop that `unroll` obliges
 // but whose bounds are not exact is LOWERING/003 in a kernel or function; in a command program it
-// stays, and the topology check names what kept it open. Too large an expansion is LOWERING/004.
+// stays, and the topology check names what kept it open. `unroll(%f)` makes a loop of f iterations
+// at a time and one for the rest; the schedule clause stays with the first, as `unroll(1)`. It
+// needs an exact step and bounds that are exact or a lower one that is not negative, or the loop
+// stays as it is; an f that is not exact is LOWERING/005. Too large an expansion is LOWERING/004.
 // False when an error was reported.
 bool unroll(PassContext& context, OpId root, const UnrollOptions& options = {});
 
