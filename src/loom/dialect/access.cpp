@@ -1,6 +1,8 @@
 #include "loom/dialect/access.h"
 
+#include <algorithm>
 #include "loom/dialect/hooks.h"
+
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 
@@ -64,7 +66,8 @@ class AccessFlow {
   }
 
   bool names_storage(ValueId value) const {
-    return !module_.types.is_scalar(module_.type_of(value));
+    const Type& type = module_.types[module_.type_of(value)];
+    return !type.is_scalar() && type.kind != TypeKind::Vector;
   }
 
   void mark(ValueId value, uint8_t access) {
@@ -80,6 +83,7 @@ class AccessFlow {
   }
 
   void visit(OpId op);
+  void visit_memory(OpId op);
   void visit_loop(OpId op);
   void visit_yield(OpId op);
   void visit_call(OpId op);
@@ -123,9 +127,22 @@ void AccessFlow::visit(OpId op) {
     case TemplateReturn:
       return;  // followed from the calls
     default:
-      for (const ValueId value : operands) {
-        if (names_storage(value)) mark(value, kReadWrite);
-      }
+      visit_memory(op);
+  }
+}
+
+// An operation on the storage of its operands: vector operations say by their row how they touch
+// it, anything else may do both.
+void AccessFlow::visit_memory(OpId op) {
+  const OpInfo& info = op_info(module_.op(op).kind);
+  uint8_t access = kReadWrite;
+  const bool is_atomic = std::ranges::any_of(
+      info.attrs, [](const AttrSpec& spec) { return spec.enum_id == EnumId::Ordering; });
+  if (info.dialect == "vector" && !is_atomic) {
+    access = info.effect == Effect::Read ? kRead : info.effect == Effect::Write ? kWrite : 0;
+  }
+  for (const ValueId value : module_.operands(op)) {
+    if (names_storage(value)) mark(value, access);
   }
 }
 
