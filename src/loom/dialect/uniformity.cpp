@@ -32,8 +32,12 @@ Variance variance_of_query(const Module& module, OpId op) {
       const uint64_t space = module.attr(op, attr_slot(BufferAlloca, "space")).bits;
       return space == static_cast<uint64_t>(MemorySpace::Private) ? kVarying : kWorkgroupUniform;
     }
-    default:
-      return kClusterUniform;
+    default: {
+      // An atomic gives each invocation the value that the one before it left.
+      const bool exchanges =
+          module.op(op).result_count != 0 && op_info(module.op(op).kind).effect == Effect::Write;
+      return exchanges ? kVarying : kClusterUniform;
+    }
   }
 }
 
