@@ -1,6 +1,7 @@
 #include "generator.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <string>
 
@@ -30,9 +31,10 @@ bool is_division(std::string_view name) {
 bool Generator::covers(OpKind kind) {
   const OpInfo& info = op_info(kind);
   if (kind == OpKind::ScfIf || kind == OpKind::ScfFor || kind == OpKind::ScfYield ||
-      kind == OpKind::ScfSelect || kind == OpKind::FuncDef || kind == OpKind::FuncReturn ||
-      kind == OpKind::FuncCall || kind == OpKind::BufferAlloca || kind == OpKind::BufferView ||
-      kind == OpKind::ViewLoad || kind == OpKind::ViewStore) {
+      kind == OpKind::ScfSelect || kind == OpKind::ScfSwitch || kind == OpKind::ScfLookup ||
+      kind == OpKind::ScfWhile || kind == OpKind::ScfCondition || kind == OpKind::FuncDef ||
+      kind == OpKind::FuncReturn || kind == OpKind::FuncCall || kind == OpKind::BufferAlloca ||
+      kind == OpKind::BufferView || kind == OpKind::ViewLoad || kind == OpKind::ViewStore) {
     return true;
   }
   // Poison has no value to return, promises need a proof, fragments and encodings need facts.
@@ -44,10 +46,14 @@ bool Generator::covers(OpKind kind) {
 
 Generator::Generator(Module& module, uint64_t seed, const Options& options)
     : module_(module), random_(seed), options_(options) {
+  std::vector<OpKind> all;
+  std::ranges::copy_if(kAllOpKinds, std::back_inserter(all), covers);
+  favourite_ = all[seed % all.size()];
   for (const ScalarKind kind : kScalars) pool_.push_back(TypeStore::scalar(kind));
   const std::vector<std::vector<Dim>> shapes = {
       {Dim::fixed(4)}, {Dim::fixed(2), Dim::fixed(3)}, {Dim::fixed(1)},
-      {Dim::fixed(8)}, {Dim::fixed(3), Dim::fixed(2)}, {Dim::fixed(2)}};
+      {Dim::fixed(8)}, {Dim::fixed(3), Dim::fixed(2)}, {Dim::fixed(2)},
+      {Dim::fixed(0)}};
   for (const auto& dims : shapes) {
     for (const ScalarKind kind : kScalars) {
       if (kind == ScalarKind::Offset) continue;
@@ -128,7 +134,6 @@ void Generator::add_results(OpId op) {
 
 // The verifier wants finished bodies, so it looks at a function that holds this operation alone.
 bool Generator::settle(OpId op) {
-  const OpInfo& info = op_info(module_.op(op).kind);
   Diagnostics diagnostics;
   SourceFiles files;
   Module scratch(files);
@@ -152,36 +157,37 @@ bool Generator::settle(OpId op) {
   scratch.define_symbol(name, function);
   const RegionId body = scratch.op_region(function, 0);
   scratch.region(body).has_body = true;
-  Values operands;
-  for (const ValueId value : module_.operands(op)) {
-    // Rules about constant operands see the constant.
+  std::function<OpId(OpId, unsigned)> copy_op;
+  // Rules about constant operands look at the operations that make them.
+  const std::function<ValueId(ValueId, unsigned)> copy_value = [&](ValueId value, unsigned depth) {
     const OpId source = module_.defining_op(value);
-    const OpKind kind = source.valid() ? module_.op(source).kind : OpKind::FuncDef;
-    if (kind == OpKind::IndexConstant || kind == OpKind::ScalarConstant) {
-      const TypeId type = copy_type(module_.type_of(value));
-      const AttrId literal = scratch.attrs.intern(module_.attr(source, 0));
-      const OpId constant =
-          scratch.create({.kind = kind, .results = {&type, 1}, .attrs = {&literal, 1}});
-      scratch.append(body, constant);
-      operands.push_back(scratch.result(constant));
-    } else {
-      operands.push_back(scratch.add_arg(body, copy_type(module_.type_of(value)), {}));
+    const bool pure = source.valid() && depth < 3 && module_.op(source).region_count == 0 &&
+                      op_info(module_.op(source).kind).effect == Effect::Pure;
+    if (!pure) return scratch.add_arg(body, copy_type(module_.type_of(value)), {});
+    const OpId copied = copy_op(source, depth + 1);
+    return scratch.result(copied, module_.value(value).index);
+  };
+  copy_op = [&](OpId from, unsigned depth) {
+    Values operands;
+    for (const ValueId value : module_.operands(from)) operands.push_back(copy_value(value, depth));
+    std::vector<TypeId> results;
+    for (unsigned i = 0; i < module_.op(from).result_count; ++i) {
+      results.push_back(copy_type(module_.type_of(module_.result(from, i))));
     }
-  }
-  std::vector<TypeId> results;
-  for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-    results.push_back(copy_type(module_.type_of(module_.result(op, i))));
-  }
-  std::vector<AttrId> attrs;
-  for (const AttrId id : module_.attr_ids(op)) {
-    attrs.push_back(id.valid() ? scratch.attrs.intern(module_.attrs[id]) : AttrId());
-  }
-  const auto groups = module_.group_sizes(op);
-  scratch.append(body, scratch.create({.kind = info.kind,
-                                       .operands = operands,
-                                       .groups = {groups.data(), groups.size()},
-                                       .results = results,
-                                       .attrs = attrs}));
+    std::vector<AttrId> attrs;
+    for (const AttrId id : module_.attr_ids(from)) {
+      attrs.push_back(id.valid() ? scratch.attrs.intern(module_.attrs[id]) : AttrId());
+    }
+    const auto groups = module_.group_sizes(from);
+    const OpId copied = scratch.create({.kind = module_.op(from).kind,
+                                        .operands = operands,
+                                        .groups = {groups.data(), groups.size()},
+                                        .results = results,
+                                        .attrs = attrs});
+    scratch.append(body, copied);
+    return copied;
+  };
+  copy_op(op, 0);
   const uint32_t none = 0;
   scratch.append(body, scratch.create({.kind = OpKind::FuncReturn, .groups = {&none, 1}}));
   if (known && verify_module(scratch, diagnostics)) {
@@ -258,6 +264,17 @@ bool Generator::result_types(const OpInfo& info, const Values& operands,
       types.push_back(module_.type_of(operands[group]));
     } else if (const auto only = spec.constraint->only_type(module_.types)) {
       types.push_back(*only);
+    } else if (!types.empty() && !chance(4)) {
+      types.push_back(types.back());
+    } else if (!operands.empty() && chance(4) &&
+               module_.types[module_.type_of(operands[0])].kind == TypeKind::Vector) {
+      // One axis halved or doubled.
+      Type type = module_.types[module_.type_of(operands[0])];
+      std::vector<Dim> dims(type.dims.begin(), type.dims.end());
+      Dim& dim = dims[roll(static_cast<uint32_t>(dims.size()))];
+      dim = Dim::fixed(chance(2) ? dim.extent() / 2 : dim.extent() * 2);
+      type.dims = dims;
+      types.push_back(module_.types.intern(type));
     } else if (!operands.empty() && !chance(3)) {
       // Of the shape of an operand, or its element.
       Type type =
@@ -295,9 +312,34 @@ bool Generator::guarded(OpKind kind, Values& operands) {
   return true;
 }
 
+// A constant that the constraint takes, of the shape of the operand before it.
+ValueId Generator::literal(const Constraint& constraint, const Values& operands) {
+  std::vector<TypeId> fit;
+  for (const TypeId id : pool_) {
+    const Type& type = module_.types[id];
+    if (!constraint.accepts(type)) continue;
+    if (!operands.empty() && !type.is_scalar()) {
+      const Type& before = module_.types[module_.type_of(operands.back())];
+      if (!before.is_scalar() && !std::ranges::equal(before.dims, type.dims)) continue;
+    }
+    fit.push_back(id);
+  }
+  if (fit.empty()) return {};
+  const TypeId type = fit[roll(static_cast<uint32_t>(fit.size()))];
+  const ScalarKind kind = module_.types[type].element;
+  const ScalarValue value =
+      is_float(kind) ? from_double(kind, 0.5 * roll(8)) : from_bits(kind, roll(2));
+  const OpKind with = !module_.types.is_scalar(type) ? OpKind::VectorConstant
+                      : is_address(kind)             ? OpKind::IndexConstant
+                                                     : OpKind::ScalarConstant;
+  const OpId op = append(with, {}, {}, {type}, {module_.attrs.intern(to_literal(value))});
+  add_results(op);
+  return module_.result(op);
+}
+
 // Any pure operation of the tables, with operands and attributes that may fit.
 bool Generator::generic() {
-  const OpKind kind = kAllOpKinds[roll(kOpKindCount)];
+  const OpKind kind = chance(4) ? favourite_ : kAllOpKinds[roll(kOpKindCount)];
   if (!covers(kind)) return false;
   const OpInfo& info = op_info(kind);
   if (std::ranges::find(kPureDialects, info.dialect) == std::end(kPureDialects) &&
@@ -316,8 +358,8 @@ bool Generator::generic() {
       const bool tied =
           !operands.empty() && (one_type || (kind == OpKind::ScfSelect && operands.size() == 2) ||
                                 (i > 0 && !chance(4)) || chance(3));
-      const ValueId value =
-          pick(*spec.constraint, tied ? module_.type_of(operands.back()) : TypeId());
+      ValueId value = pick(*spec.constraint, tied ? module_.type_of(operands.back()) : TypeId());
+      if (!value.valid()) value = literal(*spec.constraint, operands);
       if (!value.valid()) return false;
       operands.push_back(value);
     }
@@ -355,9 +397,16 @@ bool Generator::branch(unsigned depth) {
     types.push_back(module_.type_of(values_[roll(static_cast<uint32_t>(values_.size()))]));
   }
   const OpId op = append(OpKind::ScfIf, {condition}, {}, types, {}, 2);
+  bodies(op, types.empty() && chance(2) ? 1 : 2, types, depth);
+  add_results(op);
+  return true;
+}
+
+// Fills the first regions of an operation; each yields a value of each type.
+void Generator::bodies(OpId op, unsigned count, const std::vector<TypeId>& types, unsigned depth) {
   const RegionId outer = region_;
   const size_t visible = values_.size();
-  for (unsigned i = 0; i < (types.empty() && chance(2) ? 1u : 2u); ++i) {
+  for (unsigned i = 0; i < count; ++i) {
     region_ = module_.op_region(op, i);
     module_.region(region_).has_body = true;
     fill(region_, 1 + roll(5), depth + 1);
@@ -365,8 +414,6 @@ bool Generator::branch(unsigned depth) {
     values_.resize(visible);
   }
   region_ = outer;
-  add_results(op);
-  return true;
 }
 
 bool Generator::loop(unsigned depth) {
@@ -398,6 +445,90 @@ bool Generator::loop(unsigned depth) {
   fill(region_, 1 + roll(5), depth + 1);
   yield(region_results(types));
   values_.resize(visible);
+  region_ = outer;
+  add_results(op);
+  return true;
+}
+
+// Case regions first, then the default.
+bool Generator::switch_over(unsigned depth) {
+  const ValueId selector = pick_type(TypeStore::scalar(ScalarKind::Index));
+  if (!selector.valid()) return false;
+  std::vector<TypeId> types;
+  for (unsigned i = roll(3); i > 0; --i) {
+    types.push_back(module_.type_of(values_[roll(static_cast<uint32_t>(values_.size()))]));
+  }
+  std::vector<int64_t> keys;
+  for (unsigned i = roll(3); i > 0; --i)
+    keys.push_back((keys.empty() ? -1 : keys.back()) + 1 + roll(3));
+  std::vector<AttrId> attrs(op_info(OpKind::ScfSwitch).attrs.size());
+  attrs[attr_slot(OpKind::ScfSwitch, "keys")] = module_.attrs.intern(Attr::int_list(keys));
+  const auto regions = static_cast<unsigned>(keys.size()) + 1;
+  const OpId op = append(OpKind::ScfSwitch, {selector}, {}, types, attrs, regions);
+  bodies(op, regions, types, depth);
+  add_results(op);
+  return true;
+}
+
+bool Generator::lookup() {
+  const ValueId selector = pick_type(TypeStore::scalar(ScalarKind::Index));
+  if (!selector.valid()) return false;
+  std::vector<TypeId> types;
+  for (unsigned i = 1 + roll(2); i > 0; --i) {
+    types.push_back(module_.type_of(values_[roll(static_cast<uint32_t>(values_.size()))]));
+  }
+  std::vector<int64_t> keys;
+  for (unsigned i = 1 + roll(3); i > 0; --i)
+    keys.push_back((keys.empty() ? -2 : keys.back()) + 1 + roll(3));
+  Values operands = {selector};
+  for (size_t row = 0; row <= keys.size(); ++row) {
+    for (const ValueId value : region_results(types)) operands.push_back(value);
+  }
+  const auto width = static_cast<uint32_t>(types.size());
+  std::vector<AttrId> attrs(op_info(OpKind::ScfLookup).attrs.size());
+  attrs[attr_slot(OpKind::ScfLookup, "keys")] = module_.attrs.intern(Attr::int_list(keys));
+  add_results(append(OpKind::ScfLookup, operands,
+                     {1, width * static_cast<uint32_t>(keys.size()), width}, types, attrs));
+  return true;
+}
+
+// Counts down from a small number, so that it ends.
+bool Generator::while_loop(unsigned depth) {
+  const TypeId index = TypeStore::scalar(ScalarKind::Index);
+  const ValueId start = address(OpKind::IndexConstant, ScalarKind::Index, roll(5));
+  Values operands = {start};
+  std::vector<TypeId> types = {index};
+  for (unsigned i = roll(3); i > 0; --i) {
+    operands.push_back(values_[roll(static_cast<uint32_t>(values_.size()))]);
+    types.push_back(module_.type_of(operands.back()));
+  }
+  const OpId op =
+      append(OpKind::ScfWhile, operands, {static_cast<uint32_t>(operands.size())}, types, {}, 2);
+  const RegionId outer = region_;
+  const size_t visible = values_.size();
+  for (unsigned i = 0; i < 2; ++i) {
+    region_ = module_.op_region(op, i);
+    module_.region(region_).has_body = true;
+    for (const TypeId type : types) values_.push_back(module_.add_arg(region_, type, {}));
+    module_.region(region_).arg_split = module_.region(region_).arg_count;
+    const ValueId counter = values_[visible];
+    fill(region_, 1 + roll(3), depth + 1);
+    const ValueId literal = address(OpKind::IndexConstant, ScalarKind::Index, i);
+    const AttrId above = module_.attrs.intern(Attr::enumeration(4));  // sgt
+    const OpId step = i == 0 ? append(OpKind::IndexCmp, {counter, literal}, {},
+                                      {TypeStore::scalar(ScalarKind::I1)}, {above})
+                             : append(OpKind::IndexSub, {counter, literal}, {}, {index}, {});
+    Values out = region_results(types);
+    out[0] = i == 0 ? counter : module_.result(step);
+    if (i == 1) {
+      yield(out);
+    } else {
+      out.insert(out.begin(), module_.result(step));
+      append(OpKind::ScfCondition, out, {1, static_cast<uint32_t>(types.size())}, {}, {});
+      used_.insert(OpKind::ScfCondition);
+    }
+    values_.resize(visible);
+  }
   region_ = outer;
   add_results(op);
   return true;
@@ -469,13 +600,16 @@ bool Generator::call() {
 
 void Generator::statement(unsigned depth) {
   for (;;) {
-    const uint32_t kind = roll(20);
+    const uint32_t kind = roll(24);
     if (kind == 0 && depth < options_.depth && branch(depth)) return;
     if (kind == 1 && depth < options_.depth && loop(depth)) return;
     if (kind == 2 && memory()) return;
     if (kind == 3 && call()) return;
-    if (kind <= 5 && constant()) return;
-    if (kind > 5 && generic()) return;
+    if (kind == 6 && depth < options_.depth && switch_over(depth)) return;
+    if (kind == 7 && depth < options_.depth && while_loop(depth)) return;
+    if (kind == 8 && lookup()) return;
+    if ((kind == 4 || kind == 5) && constant()) return;
+    if (kind > 8 && generic()) return;
   }
 }
 

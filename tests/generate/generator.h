@@ -50,6 +50,7 @@ class Generator {
   void fill(RegionId region, unsigned operations, unsigned depth);
   void statement(unsigned depth);
   bool generic();
+  ValueId literal(const Constraint& constraint, const Values& operands);
   bool guarded(OpKind kind, Values& operands);
   AttrId attribute(const OpInfo& info, const AttrSpec& spec, TypeId result);
   bool result_types(const OpInfo& info, const Values& operands, std::vector<TypeId>& types);
@@ -57,6 +58,10 @@ class Generator {
   bool from_elements();
   bool branch(unsigned depth);
   bool loop(unsigned depth);
+  bool switch_over(unsigned depth);
+  bool while_loop(unsigned depth);
+  bool lookup();
+  void bodies(OpId op, unsigned count, const std::vector<TypeId>& types, unsigned depth);
   bool memory();
   bool call();
   Values region_results(const std::vector<TypeId>& types);
@@ -73,6 +78,7 @@ class Generator {
   Module& module_;
   std::mt19937_64 random_;
   Options options_;
+  OpKind favourite_{};  // tried often, so that every operation occurs in some program
   RegionId region_;
   Values values_;  // visible here
   std::vector<OpId> functions_;
