@@ -89,7 +89,8 @@ class RandomProgram {
     const OpInfo& info = op_info(kind);
     const bool known =
         info.dialect == "index" || info.dialect == "scalar" || kind == OpKind::ScfSelect;
-    if (!known || info.operands.empty() || info.has_groups || info.effect != Effect::Pure) {
+    if (!known || info.results.size() != 1) return false;
+    if (info.operands.empty() || info.has_groups || info.effect != Effect::Pure) {
       return false;
     }
     std::vector<ValueId> operands;
@@ -106,6 +107,7 @@ class RandomProgram {
     std::vector<AttrId> attrs;
     for (const AttrSpec& spec : info.attrs) {
       if (spec.form == AttrForm::Enum && spec.enum_id == EnumId::GeluForm) return false;
+      if (spec.form == AttrForm::Integer && !spec.optional) return false;
       AttrId attr;
       if (spec.form == AttrForm::Enum) {
         const auto cases = static_cast<uint32_t>(enum_info(spec.enum_id).cases.size());

@@ -127,6 +127,16 @@ IntFacts ids_below(const IntFacts& count) {
   return IntFacts::range(0, std::max<int64_t>(count.hi - 1, 0));
 }
 
+std::optional<bool> compare_facts(const Rewriter& rewriter, const FoldInput& input) {
+  const auto relation = static_cast<Compare>(input.attrs.choice);
+  const Ref a = input.operands[0], b = input.operands[1];
+  // Facts read i1 as unsigned, so they do not decide its signed order.
+  const bool is_signed = relation >= Compare::Slt && relation <= Compare::Sge;
+  if (is_signed && rewriter.element_of(a) == ScalarKind::I1) return std::nullopt;
+  const auto outcome = compare(relation, rewriter.facts(a), rewriter.facts(b));
+  return outcome ? outcome : rewriter.related(relation, a, b);
+}
+
 }  // namespace
 
 IntFacts argument_facts(const Rewriter& rewriter, const PredicateArg& arg) {
@@ -165,6 +175,12 @@ void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
   if (is_float(rewriter.element(input.result))) return;
   for (Ref operand : input.operands) {
     if (!is_scalar_integer(rewriter, operand)) return;
+  }
+  if (input.kind == IndexCmp || input.kind == ScalarCmpI) {
+    if (const auto outcome = compare_facts(rewriter, input)) {
+      rewriter.refine_facts(result, IntFacts::exactly(*outcome ? 1 : 0));
+    }
+    return;
   }
   const IntFacts facts = result_facts(rewriter, input);
   // An exact result would replace a division that has to stay.

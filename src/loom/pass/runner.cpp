@@ -8,6 +8,7 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
+#include "loom/pass/contracts.h"
 #include "loom/pass/cse.h"
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
@@ -31,8 +32,8 @@ constexpr PassInfo kPasses[] = {
 };
 
 // Exact loops are expanded between two rounds of folding, so that each sees what the other found.
-constexpr std::string_view kDefaultPipeline[] = {"inline",       "canonicalize", "cse", "unroll",
-                                                 "canonicalize", "licm",         "cse", "dce"};
+constexpr std::string_view kDefaultPipeline[] = {
+    "contracts", "inline", "canonicalize", "cse", "unroll", "canonicalize", "licm", "cse", "dce"};
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
