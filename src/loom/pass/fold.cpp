@@ -22,12 +22,14 @@ bool computes_scalar(OpKind kind) {
 struct KindTables {
   std::array<bool, kOpKindCount> foldable{};
   std::array<bool, kOpKindCount> scalar{};
+  std::array<bool, kOpKindCount> vector{};
   std::array<bool, kOpKindCount> commutative{};
   KindTables() {
     for (size_t i = 0; i < kOpKindCount; ++i) {
       const auto kind = static_cast<OpKind>(i);
       scalar[i] = computes_scalar(kind);
-      foldable[i] = scalar[i] || kind == ScfSelect || kind == ViewRefine;
+      vector[i] = detail::is_foldable_vector(kind);
+      foldable[i] = scalar[i] || vector[i] || kind == ScfSelect || kind == ViewRefine;
       commutative[i] = op_info(kind).has(trait::Commutative);
     }
   }
@@ -128,6 +130,7 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
       break;
   }
   const auto number = static_cast<size_t>(input.kind);
+  if (tables().vector[number]) return detail::fold_vector(rewriter, input);
   if (!tables().scalar[number]) return FoldResult::none();
   bool violation = false;
   if (const Ref value = evaluate_exact(rewriter, input, violation); value.valid()) {

@@ -49,6 +49,8 @@ namespace detail {
 FoldResult fold_integer(Rewriter& rewriter, const FoldInput& input);
 FoldResult fold_float(Rewriter& rewriter, const FoldInput& input);
 FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input);
+bool is_foldable_vector(OpKind kind);
+FoldResult fold_vector(Rewriter& rewriter, const FoldInput& input);
 }  // namespace detail
 
 }  // namespace loom
