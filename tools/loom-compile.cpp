@@ -6,8 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "common/cache_flags.h"
 #include "common/cli.h"
 #include "common/link_flags.h"
+#include "loom/bytecode/bytecode.h"
+#include "loom/cache/build_id.h"
 #include "loom/command/cmd_core.h"
 #include "loom/command/emit.h"
 #include "loom/command/prepare.h"
@@ -36,6 +39,7 @@ constexpr ToolInfo kInfo{
 
 struct Options {
   LinkFlags link;
+  CacheFlags cache;
   std::string format;
   std::string product;
   std::string target;
@@ -45,6 +49,7 @@ struct Options {
   std::string print_schedule;
   std::vector<std::string> print_after;
   std::string denormals = "keep";
+  uint32_t max_request_classes = 0;
   bool time_passes = false;
   bool check_hazards = false;
   // Of a module.
@@ -77,6 +82,7 @@ std::vector<std::string> module_pass_choices() {
 
 void declare(CLI::App& app, Options& options) {
   options.link.declare(app);
+  options.cache.declare(app);
   app.add_option(
          "--format", options.format,
          "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
@@ -92,6 +98,9 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--emit-command-artifacts", options.artifact_folder, "folder for .loomcmd files");
   app.add_option("--emit-kernel-requests", options.request_folder,
                  "folder for kernel-N.loombc files");
+  app.add_option("--max-request-classes", options.max_request_classes,
+                 "most requests of one kernel at one workgroup size; the last serves what is left")
+      ->check(CLI::Range(1u, 1u << 30));
   app.add_option("--print-schedule", options.print_schedule,
                  "print each schedule tree with its wave numbers: text or dot")
       ->check(CLI::IsMember({"text", "dot"}));
@@ -203,6 +212,7 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
     }
     prepare_options.target = identity->facts;
   }
+  prepare_options.max_request_classes = options.max_request_classes;
   std::vector<KernelRequest> requests;
   RequestRecipient recipient;
   if (!options.request_folder.empty()) {
@@ -253,6 +263,29 @@ std::vector<OpId> find_kernels(Tool& tool, const Module& module,
   return kernels;
 }
 
+// The same bytes, from the cache where it has them.
+std::optional<std::string> compile_cached(const Module& module, std::span<const OpId> kernels,
+                                          OutputForm form, const X86Options& target, Cache* cache,
+                                          Diagnostics& diagnostics) {
+  if (cache == nullptr || build_id().empty()) {
+    return compile_x86(module, kernels, form, target, diagnostics);
+  }
+  const std::string identity = x86_identity(form, target);
+  const std::string bytecode = write_bytecode(module, {.strip = true});
+  std::string names;
+  for (const OpId kernel : kernels) names += fmt::format("@{} ", symbol_text(module, kernel));
+  const std::string_view parts[] = {build_id(), identity, names, bytecode};
+  const std::string key = cache_key(parts);
+  if (auto code = cache->get(key)) return code;
+  Diagnostics said;
+  auto code = compile_x86(module, kernels, form, target, said);
+  if (code && said.all().empty()) (void)cache->put(key, *code);
+  for (const Diagnostic& d : said.all()) {
+    diagnostics.emit_as(d.severity, d.id, d.location, d.params).notes = d.notes;
+  }
+  return code;
+}
+
 ExitCode compile_kernels(Tool& tool, const Options& options) {
   auto target = parse_x86_target(options.target, {}, tool.diagnostics());
   if (!target) return tool.result();
@@ -269,7 +302,9 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
     fmt::print(stderr, "// after select-templates\n{}", print_text(*linked));
   }
   Progress progress("compiling kernels");
-  const auto code = compile_x86(*linked, kernels, form, *target, tool.diagnostics());
+  const auto cache = options.cache.open(tool);
+  const auto code =
+      compile_cached(*linked, kernels, form, *target, cache.get(), tool.diagnostics());
   if (code) tool.write_output(options.output, *code);
   return tool.result();
 }

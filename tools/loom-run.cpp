@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/cache_flags.h"
 #include "common/cli.h"
 #include "common/link_flags.h"
 #include "common/operands.h"
@@ -30,6 +31,7 @@ constexpr ToolInfo kInfo{
 
 struct Flags {
   LinkFlags link;
+  CacheFlags cache;
   OperandFlags operands;
   std::string device = "cpu";
   std::vector<std::string> parameters;
@@ -50,6 +52,7 @@ void declare(CLI::App& app, Flags& flags) {
       ->expected(1)
       ->take_all();
   flags.operands.declare(app);
+  flags.cache.declare(app);
   app.add_option(
          "--executable", flags.executables,
          "satisfy an entry with an executable made elsewhere (not supported yet): @e=FILE[:entry]")
@@ -207,7 +210,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   std::vector<KernelRequest> requests;
   const auto plan = steps.run("preparing", [&] {
     return prepare(
-        *linked, {.roots = {*root}, .hooks = {}, .target = x86_selection().target},
+        *linked, {.roots = {*root}, .target = x86_selection().target},
         [&](KernelRequest&& request) {
           requests.push_back(std::move(request));
           return true;
@@ -232,6 +235,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   HostCodeOptions code_options;
   code_options.jit.denormals =
       flags.denormals == "flush" ? DenormalMode::Flush : DenormalMode::Keep;
+  const auto cache = flags.cache.open(tool);
+  code_options.cache = cache.get();
   const auto code = steps.run("compiling kernels", requests.size(), [&](Progress& progress) {
     code_options.compiled = [&] { progress.step(); };
     return HostCode::compile(*plan, requests, &*linked, code_options, diagnostics);
@@ -267,7 +272,13 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!flags.profile.empty()) {
     tool.write_output(flags.profile, chrome_trace(*plan, program, trace.events()));
   }
-  if (flags.time) tool.print(steps.text() + issue_times(microseconds));
+  if (flags.time) {
+    if (cache) {
+      const CacheCounts counts = cache->counts();
+      tool.print(fmt::format("cache: {} hits, {} misses\n", counts.hits, counts.misses));
+    }
+    tool.print(steps.text() + issue_times(microseconds));
+  }
   return tool.result();
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "loom/base/check.h"
+#include "loom/cache/build_id.h"
 #include "loom/command/footprint.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"
@@ -32,8 +33,32 @@ struct Compiled {
   Diagnostics diagnostics;
 };
 
-void compile_request(const KernelRequest& request, JitEngine& engine, const JitOptions& options,
-                     Compiled& out) {
+// Code from the cache, or made and stored there. An entry that does not load is made again.
+std::optional<JitKernel> code_for(const KernelRequest& request, const Module& module, OpId kernel,
+                                  JitEngine& engine, const HostCodeOptions& options,
+                                  Diagnostics& diagnostics) {
+  if (options.cache == nullptr || build_id().empty()) {
+    return engine.add(module, kernel, options.jit, diagnostics);
+  }
+  const std::string identity = jit_identity(options.jit);
+  const std::string_view parts[] = {build_id(), identity, request.symbol, request.bytecode};
+  const std::string key = cache_key(parts);
+  if (const auto object = options.cache->get(key)) {
+    Diagnostics unusable;
+    auto code = engine.add_object(*object, kJitEntryName, unusable);
+    if (code) return code;
+    options.cache->drop(key);
+  }
+  const auto object = engine.compile(module, kernel, options.jit, diagnostics);
+  if (!object) return std::nullopt;
+  // What the compiler had to say would be missing the next time. A cache that is full or gone is no
+  // reason to fail.
+  if (diagnostics.all().empty()) (void)options.cache->put(key, *object);
+  return engine.add_object(*object, kJitEntryName, diagnostics);
+}
+
+void compile_request(const KernelRequest& request, JitEngine& engine,
+                     const HostCodeOptions& options, Compiled& out) {
   SourceFiles files;
   const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
   auto module = load_module(files, request.bytecode, name, out.diagnostics);
@@ -44,7 +69,7 @@ void compile_request(const KernelRequest& request, JitEngine& engine, const JitO
   PassContext context(*module, out.diagnostics);
   if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return;
   out.needs = kernel_needs(*module, kernel);
-  out.kernel = engine.add(*module, kernel, options, out.diagnostics);
+  out.kernel = code_for(request, *module, kernel, engine, options, out.diagnostics);
 }
 
 // The same failure as seen in the source, which has places; false when the source compiles.
@@ -71,7 +96,7 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < requests.size(); i = next++) {
-      compile_request(requests[i], *code->engine_, options.jit, results[i]);
+      compile_request(requests[i], *code->engine_, options, results[i]);
       if (options.compiled) options.compiled();
     }
   };

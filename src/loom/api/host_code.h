@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "loom/cache/cache.h"
 #include "loom/command/footprint.h"
 #include "loom/command/plan.h"
 #include "loom/command/prepare.h"
@@ -18,7 +19,8 @@ namespace loom {
 
 struct HostCodeOptions {
   JitOptions jit;
-  unsigned threads = 0;            // that compile; 0 takes all
+  unsigned threads = 0;    // that compile; 0 takes all
+  Cache* cache = nullptr;  // where code may come from and goes to; only used during the call
   std::function<void()> compiled;  // called after each request, from any thread
 };
 

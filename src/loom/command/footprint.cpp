@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "loom/command/launch_values.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/constants.h"
@@ -73,104 +74,8 @@ ValueId promised(const Module& module, ValueId value) {
   }
 }
 
-// Numbers the values that follow from a kernel's scalar arguments.
-class LaunchValues {
- public:
-  LaunchValues(const Module& module, RegionId body, std::vector<LaunchValue>& values)
-      : module_(module), body_(body), values_(values) {}
-
-  // Nothing when the value depends on anything else. Operands come first, on an explicit stack.
-  std::optional<uint32_t> number(ValueId value) {
-    std::vector<ValueId> open = {value};
-    while (!open.empty()) {
-      const ValueId top = open.back();
-      if (numbers_.contains(top.index())) {
-        open.pop_back();
-        continue;
-      }
-      const OpId op = module_.defining_op(top);
-      const bool computed = op.valid() && !exact_value(module_, top);
-      const size_t depth = open.size();
-      if (computed && is_pure_scalar(op)) {
-        for (const ValueId operand : operands_of(op, top)) {
-          if (!numbers_.contains(operand.index())) open.push_back(operand);
-        }
-      }
-      if (open.size() > depth) continue;
-      numbers_[top.index()] = computed ? add_operation(op, top) : add_leaf(top);
-      open.pop_back();
-    }
-    return numbers_[value.index()];
-  }
-
- private:
-  static bool is_assume(OpKind kind) {
-    return kind == OpKind::IndexAssume || kind == OpKind::ScalarAssume;
-  }
-
-  bool is_pure_scalar(OpId op) const {
-    if (is_assume(module_.op(op).kind)) return true;
-    if (module_.op(op).result_count != 1 || module_.op(op).region_count != 0) return false;
-    if (module_.operands(op).size() > 3) return false;
-    return std::ranges::all_of(module_.operands(op), [&](ValueId operand) {
-      return module_.types.is_scalar(module_.type_of(operand));
-    });
-  }
-
-  // An assume passes on the operand of the same place.
-  std::vector<ValueId> operands_of(OpId op, ValueId result) const {
-    if (is_assume(module_.op(op).kind)) return {module_.operand(op, module_.value(result).index)};
-    return {module_.operands(op).begin(), module_.operands(op).end()};
-  }
-
-  uint32_t add(LaunchValue value) {
-    values_.push_back(std::move(value));
-    return static_cast<uint32_t>(values_.size() - 1);
-  }
-
-  std::optional<uint32_t> add_leaf(ValueId value) {
-    if (const auto exact = exact_value(module_, value)) {
-      LaunchValue constant;
-      constant.constant = *exact;
-      return add(std::move(constant));
-    }
-    const Value& v = module_.value(value);
-    if (v.kind != ValueKind::Argument || v.owner != body_.index() ||
-        !module_.types.is_scalar(module_.type_of(value))) {
-      return std::nullopt;
-    }
-    LaunchValue argument;
-    argument.kind = LaunchValue::Kind::Argument;
-    argument.constant.kind = module_.types[module_.type_of(value)].element;
-    argument.argument = v.index;
-    return add(std::move(argument));
-  }
-
-  std::optional<uint32_t> add_operation(OpId op, ValueId result) {
-    if (!is_pure_scalar(op)) return std::nullopt;
-    LaunchValue operation;
-    for (const ValueId operand : operands_of(op, result)) {
-      const std::optional<uint32_t> number = numbers_[operand.index()];
-      if (!number) return std::nullopt;
-      operation.operands.push_back(*number);
-    }
-    if (is_assume(module_.op(op).kind)) return operation.operands[0];
-    if (!module_.types.is_scalar(module_.type_of(result))) return std::nullopt;
-    operation.kind = LaunchValue::Kind::Operation;
-    operation.constant.kind = module_.types[module_.type_of(result)].element;
-    operation.op = module_.op(op).kind;
-    operation.attrs = eval_attrs(module_, op);
-    return add(std::move(operation));
-  }
-
-  const Module& module_;
-  const RegionId body_;
-  std::vector<LaunchValue>& values_;
-  std::unordered_map<uint32_t, std::optional<uint32_t>> numbers_;
-};
-
 std::optional<LaunchView> launch_view(const Module& module, OpId op, uint32_t argument,
-                                      LaunchValues& values) {
+                                      LaunchNumbers& values) {
   const Type& type = module.types[module.type_of(module.result(op))];
   if (!is_dense_view(type)) return std::nullopt;
   const auto offset = values.number(module.operand(op, operand_slot(OpKind::BufferView, "offset")));
@@ -188,48 +93,17 @@ std::optional<LaunchView> launch_view(const Module& module, OpId op, uint32_t ar
   return view;
 }
 
-using Results = std::vector<std::optional<ScalarValue>>;
-
-// The values of one launch; nothing where an operation has no defined result.
-void evaluate_all(const std::vector<LaunchValue>& values, std::span<const Argument> arguments,
-                  Results& results) {
-  results.assign(values.size(), std::nullopt);
-  for (size_t i = 0; i < values.size(); ++i) {
-    const LaunchValue& value = values[i];
-    if (value.kind == LaunchValue::Kind::Constant) {
-      results[i] = value.constant;
-    } else if (value.kind == LaunchValue::Kind::Argument) {
-      const bool known = value.argument < arguments.size() &&
-                         arguments[value.argument].kind != Argument::Kind::Buffer;
-      if (known) results[i] = from_bits(value.constant.kind, arguments[value.argument].value);
-    } else {
-      std::array<ScalarValue, 3> operands;
-      bool known = true;
-      for (size_t k = 0; k < value.operands.size(); ++k) {
-        const auto& operand = results[value.operands[k]];
-        known = known && operand.has_value();
-        if (operand) operands[k] = *operand;
-      }
-      ScalarValue result;
-      if (known && evaluate(value.op, value.attrs, {operands.data(), value.operands.size()},
-                            value.constant.kind, result) == EvalStatus::Ok) {
-        results[i] = result;
-      }
-    }
-  }
-}
-
 // An offset or an extent; nothing where it is unknown or negative.
-std::optional<int64_t> size_of(const Results& results, uint32_t number) {
+std::optional<int64_t> size_of(const LaunchResults& results, uint32_t number) {
   const auto& value = results[number];
   if (!value || as_signed(*value) < 0) return std::nullopt;
   return as_signed(*value);
 }
 
-void include_views(const KernelNeeds& kernel, std::span<const Argument> arguments, Results& results,
-                   std::vector<StorageNeed>& needs) {
+void include_views(const KernelNeeds& kernel, std::span<const Argument> arguments,
+                   LaunchResults& results, std::vector<StorageNeed>& needs) {
   if (kernel.views.empty()) return;
-  evaluate_all(kernel.values, arguments, results);
+  evaluate_launch(kernel.values, arguments, results);
   for (const LaunchView& view : kernel.views) {
     const auto offset = size_of(results, view.offset);
     std::vector<int64_t> extents = view.fixed;
@@ -255,7 +129,7 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel) {
   for (size_t i = 0; i < args.size(); ++i) {
     if (const auto need = view_need(module.types[module.type_of(args[i])])) needs.exact[i] = *need;
   }
-  LaunchValues values(module, body, needs.values);
+  LaunchNumbers values(module, body, needs.values);
   for_each_nested(module, kernel, [&](OpId op) {
     if (module.op(op).kind != OpKind::BufferView) return;
     const Value& root =
@@ -412,7 +286,7 @@ ProgramNeeds program_needs(const PreparedProgram& program,
   needs.parameter_bytes.resize(program.parameters.size());
   needs.transients.resize(program.transients.size());
   std::vector<StorageNeed> reached;  // by launch argument
-  Results results;
+  LaunchResults results;
   for (const DispatchCommand& command : program.commands) {
     // A dispatch without workgroups reaches nothing.
     if (std::ranges::find(command.count, 0u) != command.count.end()) continue;

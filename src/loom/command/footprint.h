@@ -4,23 +4,11 @@
 #include <span>
 #include <vector>
 
+#include "loom/command/launch_values.h"
 #include "loom/command/plan.h"
-#include "loom/dialect/eval.h"
-#include "loom/dialect/numeric.h"
 #include "loom/ir/module.h"
 
 namespace loom {
-
-// A value inside a kernel that follows from its scalar launch arguments alone.
-struct LaunchValue {
-  enum class Kind : uint8_t { Constant, Argument, Operation };
-  Kind kind = Kind::Constant;
-  ScalarValue constant;   // of an argument and of an operation: the kind of the result
-  uint32_t argument = 0;  // launch argument
-  OpKind op{};
-  EvalAttrs attrs;
-  std::vector<uint32_t> operands;  // earlier values
-};
 
 // A view over the storage of a launch argument.
 struct LaunchView {

@@ -100,13 +100,17 @@ bool check_program_effects(const Module& module, OpId root, Diagnostics& diagnos
   return diagnostics.error_count() == errors;
 }
 
+// Makes, hands over and forgets one request after the other.
 bool publish(const Module& module, const Projection& projection, const EntryTable& entries,
-             PreparedPlan& plan, const RequestRecipient& recipient, Diagnostics& diagnostics) {
+             uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient,
+             Diagnostics& diagnostics) {
+  const Classification found = classify(module, entries, limit, plan);
   for (uint32_t i = 0; i < plan.entries.size(); ++i) {
-    const OpId kernel = entries.kernel(i);
-    const ProjectedKernel& projected = projection.at(symbol_name(module, kernel));
+    const RequestClass& of = found.classes[i];
+    const ProjectedKernel& projected = projection.at(symbol_name(module, of.kernel));
     const bool fixed = projected.fixed_size.has_value() && !projected.uses_target;
-    auto request = make_request(module, kernel, fixed, plan.entries[i].workgroup_size, diagnostics);
+    auto request =
+        make_request(module, of, found.decisions[found.decisions_of[i]], fixed, diagnostics);
     if (!request) return false;
     request->ordinal = i;
     plan.entries[i].request = static_cast<int32_t>(i);
@@ -195,7 +199,8 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
     }
     if (diagnostics.has_errors()) return std::nullopt;
   }
-  if (recipient && !publish(module, *projection, entries, plan, recipient, diagnostics)) {
+  if (recipient && !publish(module, *projection, entries, options.max_request_classes, plan,
+                            recipient, diagnostics)) {
     return std::nullopt;
   }
   return plan;

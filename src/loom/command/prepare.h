@@ -38,6 +38,9 @@ struct PrepareHooks {
 
 struct PrepareOptions {
   std::vector<std::string> roots;  // program symbols without '@', in the wanted order
+  // The most request classes of one kernel at one workgroup size, the last of which serves all
+  // sites that the others do not; 0 for no limit.
+  uint32_t max_request_classes = 0;
   PrepareHooks hooks;
   // Reports hazards between concurrent commands (COMMAND/013). Byte ranges are narrowed by those
   // kernel bodies that are open in the module; without one a hazard is a remark that says unknown.

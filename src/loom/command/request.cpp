@@ -1,18 +1,24 @@
 #include "loom/command/request.h"
 
+#include <algorithm>
 #include <map>
 #include <unordered_set>
 
 #include "loom/bytecode/bytecode.h"
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/hooks.h"
+#include "loom/dialect/numeric.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/clone.h"
 #include "loom/ir/walk.h"
+#include "loom/pass/canonicalize.h"
+#include "loom/pass/pass_context.h"
 #include "loom/pass/select_templates.h"
 
 namespace loom {
 namespace {
+
+using enum OpKind;
 
 // Symbols that the op's attributes refer to, in slot order.
 void append_references(const Module& module, OpId id, std::vector<StringId>& out) {
@@ -100,16 +106,106 @@ bool holds_templates(const Module& module) {
   return found;
 }
 
+ValueId constant_before(Module& request, OpId op, const ScalarValue& value) {
+  const bool address = is_address(value.kind);
+  const TypeId type = TypeStore::scalar(value.kind);
+  const AttrId attr = request.attrs.intern(to_literal(value));
+  const OpId constant = request.create({.kind = address ? IndexConstant : ScalarConstant,
+                                        .results = {&type, 1},
+                                        .attrs = {&attr, 1},
+                                        .location = request.location(op)});
+  request.insert_before(op, constant);
+  return request.result(constant);
+}
+
+void fold_decisions(Module& request, OpId kernel, const KernelDecisions& decisions,
+                    std::span<const ScalarValue> folded) {
+  std::vector<OpId> ops;
+  for_each_nested(request, kernel, [&](OpId op) { ops.push_back(op); });
+  for (size_t i = 0; i < folded.size(); ++i) {
+    const KernelDecisions::Use& use = decisions.uses[i];
+    request.set_operand(ops[use.op], use.operand, constant_before(request, ops[use.op], folded[i]));
+  }
+}
+
+// Shared integers become `eq` in the kernel's contract. Where implementations are chosen by them,
+// so do the bounds and the divisor of the others.
+bool state_scalars(Module& request, OpId kernel, const RequestClass& of, bool bounds) {
+  const std::span<const ValueId> args =
+      request.args(request.op_region(kernel, region_slot(KernelDef, "body")));
+  const auto stated = where_predicates(request, kernel);
+  std::vector<Predicate> all(stated.begin(), stated.end());
+  const auto add = [&](PredicateKind kind, ValueId arg, int64_t a, int64_t b) {
+    const Predicate predicate = {kind, {PredicateArg::of(arg), PredicateArg::of(a)}};
+    all.push_back(predicate);
+    if (kind == PredicateKind::Range) all.back().args[2] = PredicateArg::of(b);
+    if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1) all.pop_back();
+  };
+  for (size_t i = 0; i < of.arguments.size() && i < args.size(); ++i) {
+    const Type& type = request.types[request.type_of(args[i])];
+    if (type.kind != TypeKind::Scalar || is_float(type.element)) continue;
+    const IntFacts& facts = of.arguments[i].facts;
+    if (const auto exact = facts.exact()) {
+      add(PredicateKind::Eq, args[i], *exact, 0);
+    } else if (bounds) {
+      add(PredicateKind::Range, args[i], facts.lo, facts.hi);
+      if (facts.divisor > 1)
+        add(PredicateKind::Mul, args[i], static_cast<int64_t>(facts.divisor), 0);
+    }
+  }
+  if (all.size() == stated.size()) return false;
+  const int slot = op_info(KernelDef).where_slot;
+  request.set_attr(kernel, static_cast<unsigned>(slot),
+                   request.attrs.intern(Attr::predicate_list(all)));
+  return true;
+}
+
+// Storage that every site aligns says so where the body begins.
+void state_alignment(Module& request, OpId kernel, const RequestClass& of) {
+  const RegionId body = request.op_region(kernel, region_slot(KernelDef, "body"));
+  const std::vector<ValueId> args(request.args(body).begin(), request.args(body).end());
+  const OpId first = request.region(body).first;
+  for (size_t i = 0; i < of.arguments.size() && i < args.size(); ++i) {
+    const TypeId type = request.type_of(args[i]);
+    if (request.types[type].kind != TypeKind::Buffer || of.arguments[i].alignment <= 1) continue;
+    std::vector<AttrId> attrs(op_info(BufferAssumeAlignment).attrs.size());
+    attrs[attr_slot(BufferAssumeAlignment, "minimum_alignment")] =
+        request.attrs.intern(Attr::integer(static_cast<int64_t>(of.arguments[i].alignment)));
+    const uint32_t one = 1;
+    const OpId assume = request.create({.kind = BufferAssumeAlignment,
+                                        .operands = {&args[i], 1},
+                                        .groups = {&one, 1},
+                                        .results = {&type, 1},
+                                        .attrs = attrs,
+                                        .location = request.location(kernel)});
+    std::vector<OpId> users;
+    for_each_nested(request, kernel, [&](OpId op) { users.push_back(op); });
+    for (const OpId user : users) {
+      for (uint32_t k = 0; k < request.operands(user).size(); ++k) {
+        if (request.operand(user, k) == args[i])
+          request.set_operand(user, k, request.result(assume));
+      }
+    }
+    request.insert_before(first, assume);
+  }
+}
+
 }  // namespace
 
-std::optional<KernelRequest> make_request(const Module& module, OpId kernel, bool fixed_size,
-                                          const std::array<uint32_t, 3>& size,
+std::optional<KernelRequest> make_request(const Module& module, const RequestClass& of,
+                                          const KernelDecisions& decisions, bool fixed_size,
                                           Diagnostics& diagnostics) {
-  Module request = rooted_copy(module, kernel);
+  Module request = rooted_copy(module, of.kernel);
   OpId copy = request.region(request.body()).first;
-  request.set_attr(copy, attr_slot(OpKind::KernelDef, "retain"),
-                   request.attrs.intern(Attr::unit()));
-  if (!fixed_size) fix_workgroup_size(request, copy, size);
+  request.set_attr(copy, attr_slot(KernelDef, "retain"), request.attrs.intern(Attr::unit()));
+  fold_decisions(request, copy, decisions, of.folded);
+  const bool stated = state_scalars(request, copy, of, !decisions.conditions.empty());
+  state_alignment(request, copy, of);
+  if (!fixed_size) fix_workgroup_size(request, copy, of.size);
+  if (stated || !of.folded.empty()) {
+    PassContext context(request, diagnostics);
+    if (!canonicalize(context, copy)) return std::nullopt;
+  }
   if (holds_templates(request)) {
     PassContext context(request, diagnostics);
     const SelectOptions early{.final = false, .target = {}, .format = {}};
@@ -119,8 +215,8 @@ std::optional<KernelRequest> make_request(const Module& module, OpId kernel, boo
     copy = request.region(request.body()).first;
   }
   return KernelRequest{.ordinal = 0,
-                       .symbol = std::string(symbol_text(module, kernel)),
-                       .export_name = std::string(export_name(module, kernel)),
+                       .symbol = std::string(symbol_text(module, of.kernel)),
+                       .export_name = std::string(export_name(module, of.kernel)),
                        .bytecode = write_bytecode(request, {.strip = true})};
 }
 

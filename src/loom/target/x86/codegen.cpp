@@ -7,6 +7,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Config/llvm-config.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/IRBuilder.h>
@@ -243,6 +244,17 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
     return std::nullopt;
   }
   return bytes;
+}
+
+std::string x86_cpu_identity(const std::string& cpu) {
+  std::string text = "LLVM " LLVM_VERSION_STRING " ";
+  if (cpu != "native") return text + (cpu.empty() ? kGenericCpu : cpu.c_str());
+  char* const name = LLVMGetHostCPUName();
+  text += take_message(name);
+  text += ' ';
+  char* const features = LLVMGetHostCPUFeatures();
+  text += take_message(features);
+  return text;
 }
 
 bool is_known_x86_cpu(const std::string& cpu) {

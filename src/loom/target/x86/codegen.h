@@ -38,6 +38,10 @@ class X86Codegen {
   std::unique_ptr<Machine> machine_;
 };
 
+// What a CPU name of CodegenOptions stands for here, with LLVM's version: equal texts generate
+// equal code.
+std::string x86_cpu_identity(const std::string& cpu);
+
 // A 64-bit CPU that LLVM knows.
 bool is_known_x86_cpu(const std::string& cpu);
 

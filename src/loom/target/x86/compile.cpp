@@ -47,6 +47,11 @@ std::optional<X86Options> parse_x86_target(std::string_view text, Location locat
   return std::nullopt;
 }
 
+std::string x86_identity(OutputForm form, const X86Options& options) {
+  return fmt::format("x86 form{} level{} denormals{} {}", static_cast<int>(form), options.opt_level,
+                     static_cast<int>(options.denormals), x86_cpu_identity(options.cpu));
+}
+
 std::optional<std::string> compile_x86(const Module& module, std::span<const OpId> kernels,
                                        OutputForm form, const X86Options& options,
                                        Diagnostics& diagnostics) {

@@ -26,6 +26,10 @@ SelectOptions x86_selection();
 std::optional<X86Options> parse_x86_target(std::string_view text, Location location,
                                            Diagnostics& diagnostics);
 
+// All that decides the bytes of compile_x86() besides the module, the kernels and this build of the
+// compiler.
+std::string x86_identity(OutputForm form, const X86Options& options);
+
 // Compiles the kernels (`kernel.def` operations of the verified module; none means all of them) and
 // the functions they call. Each kernel becomes a LoomKernelEntry (kernel_abi.h) under its export
 // name, or else its symbol. Objects are position independent and need libm. The bytes depend only

@@ -15,8 +15,6 @@
 namespace loom {
 namespace {
 
-constexpr const char* kEntryName = "loom_kernel";
-
 // The generators of one tier and mode that no thread is using.
 class GeneratorPool {
  public:
@@ -137,6 +135,11 @@ JitKernel::JitKernel(JitKernel&& other) noexcept = default;
 JitKernel& JitKernel::operator=(JitKernel&& other) noexcept = default;
 JitKernel::~JitKernel() = default;
 
+std::string jit_identity(const JitOptions& options) {
+  return fmt::format("jit tier{} denormals{} {}", static_cast<int>(options.tier),
+                     static_cast<int>(options.denormals), x86_cpu_identity("native"));
+}
+
 JitEngine::JitEngine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JitEngine::~JitEngine() = default;
 
@@ -150,15 +153,21 @@ std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics) {
   return std::unique_ptr<JitEngine>(new JitEngine(std::move(impl)));
 }
 
-std::optional<JitKernel> JitEngine::add(const Module& module, OpId kernel,
-                                        const JitOptions& options, Diagnostics& diagnostics) {
+std::optional<std::string> JitEngine::compile(const Module& module, OpId kernel,
+                                              const JitOptions& options, Diagnostics& diagnostics) {
   auto generator = impl_->generators.take(options, diagnostics);
   if (generator == nullptr) return std::nullopt;
-  const auto object = generator->generate(module, std::span(&kernel, 1), kEntryName,
-                                          OutputForm::Object, diagnostics);
+  auto object = generator->generate(module, std::span(&kernel, 1), std::string(kJitEntryName),
+                                    OutputForm::Object, diagnostics);
   impl_->generators.give_back(options, std::move(generator));
+  return object;
+}
+
+std::optional<JitKernel> JitEngine::add(const Module& module, OpId kernel,
+                                        const JitOptions& options, Diagnostics& diagnostics) {
+  const auto object = compile(module, kernel, options, diagnostics);
   if (!object) return std::nullopt;
-  return add_object(*object, kEntryName, diagnostics);
+  return add_object(*object, kJitEntryName, diagnostics);
 }
 
 std::optional<JitKernel> JitEngine::add_object(std::string_view object, std::string_view symbol,

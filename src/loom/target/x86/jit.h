@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "loom/diag/diagnostic.h"
@@ -17,10 +18,16 @@ enum class JitTier : uint8_t {
   Optimized,  // vectorized loops; several times the compile time
 };
 
+inline constexpr std::string_view kJitEntryName = "loom_kernel";
+
 struct JitOptions {
   JitTier tier = JitTier::Optimized;
   DenormalMode denormals = DenormalMode::Keep;
 };
+
+// All that decides the object of a kernel besides its module and this build of the compiler: the
+// options, this machine's CPU and the code generator's version.
+std::string jit_identity(const JitOptions& options);
 
 // Code of one kernel. Dies with this object (which may outlive its engine), so nothing may run it
 // then.
@@ -53,6 +60,10 @@ class JitEngine {
   // module is read during the call only, and no other thread may use it meanwhile.
   std::optional<JitKernel> add(const Module& module, OpId kernel, const JitOptions& options,
                                Diagnostics& diagnostics);
+  // The first half of add(): the object that it loads, for add_object() under kJitEntryName in this
+  // process or, on this machine, another one.
+  std::optional<std::string> compile(const Module& module, OpId kernel, const JitOptions& options,
+                                     Diagnostics& diagnostics);
   // Loads an object that compile_x86 made and finds the entry `symbol` in it.
   std::optional<JitKernel> add_object(std::string_view object, std::string_view symbol,
                                       Diagnostics& diagnostics);
