@@ -241,7 +241,7 @@ class TouchWalk {
   const RegionId body_;
   std::span<const Access> access_;
   KernelTouches& touches_;
-  LaunchValues values_;
+  LaunchNumbers values_;
   std::unordered_map<uint32_t, Origin> origin_;  // by value
 };
 
@@ -259,8 +259,8 @@ std::vector<TouchedRange> touched_ranges(const KernelTouches& kernel,
   for (uint32_t i = 0; i < kernel.rest.size(); ++i) {
     if (kernel.rest[i] != Access::None) ranges.push_back({i, 0, kernel.bytes[i], kernel.rest[i]});
   }
-  Results results;
-  evaluate_all(kernel.values, arguments, results);
+  LaunchResults results;
+  evaluate_launch(kernel.values, arguments, results);
   for (const LaunchView& view : kernel.views) {
     if (view.access == Access::None) continue;
     const auto offset = size_of(results, view.offset);
