@@ -50,9 +50,10 @@ def rejected():
                 target = lines[min(number + int(match[1]), len(lines) - 1)]
                 found.setdefault(match[2], set()).update(uses(target) | uses(line))
     for path in files("tests/golden", ".golden"):
-        text = read(path)
-        for code in set(re.findall(r"\[([A-Z]+/\d{3})\]", text)):
-            found.setdefault(code, set()).update(uses(text))
+        lines = read(path).split("\n")
+        for number, line in enumerate(lines):
+            for code in re.findall(r"\[([A-Z]+/\d{3})\]", line):  # then the quoted source line
+                found.setdefault(code, set()).update(uses(" ".join(lines[number:number + 2])))
     return found
 
 
