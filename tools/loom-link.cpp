@@ -104,6 +104,7 @@ ExitCode run(Tool& tool, const LinkTool& own) {
   options->allow_unresolved = own.allow_unresolved;
   options->include_input_exports = own.include_input_exports;
   options->require_resolved_config = own.require_resolved_config;
+  options->strip_check = own.strip_check;
   if (own.show_symbols) {
     tool.write_output(own.output, all_symbols(*loaded));
     return tool.result();

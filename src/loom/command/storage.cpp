@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
@@ -40,8 +41,10 @@ ValueId storage_source(const Module& module, ValueId value) {
   return module.operand(op, paired ? module.value(value).index : 0);
 }
 
-uint64_t required_alignment(const Type& view) {
-  return view.align != 0 ? view.align : scalar_bytes(view.element);
+uint64_t required_alignment(const Module& module, const Type& view) {
+  if (view.align != 0) return view.align;
+  const ElementLayout layout = element_layout(module, view);
+  return layout.kind == ElementLayout::Record ? layout.record.align : scalar_bytes(view.element);
 }
 
 }  // namespace
@@ -232,7 +235,8 @@ bool StorageResolver::fit_transient(OpId op, BufferRef& ref) {
                        {"size", std::to_string(row.length)}});
     return false;
   }
-  const uint64_t alignment = required_alignment(module_.types[module_.type_of(module_.result(op))]);
+  const uint64_t alignment =
+      required_alignment(module_, module_.types[module_.type_of(module_.result(op))]);
   if (ref.offset % alignment == 0) row.alignment = std::max(row.alignment, alignment);
   return true;
 }
@@ -325,7 +329,9 @@ std::optional<std::vector<int64_t>> StorageResolver::exact_extents(TypeId type_i
 
 std::optional<uint64_t> StorageResolver::exact_bytes(TypeId type_id) const {
   const Type& type = module_.types[type_id];
-  if (type.encoding.valid() || type.encoding_value.valid()) return std::nullopt;
+  if (type.encoding.valid() || type.encoding_value.valid()) {
+    return footprint_bytes(module_, type);
+  }
   uint64_t bytes = scalar_bytes(type.element);
   for (Dim dim : type.dims) {
     const auto extent = dim.is_dynamic() ? exact_int(module_, dim.value()) : dim.extent();
@@ -395,7 +401,7 @@ std::optional<BufferRef> StorageResolver::resolve_parameter(OpId op) {
   uint32_t ordinal = 0;
   const bool bound = binding_of(operand_group(module_, op, kRootGroup)[0], ordinal);
   LOOM_CHECK(bound, "a parameter root is a launch binding of the program");
-  const uint64_t alignment = required_alignment(module_.types[type_id]);
+  const uint64_t alignment = required_alignment(module_, module_.types[type_id]);
   const size_t key_size = key_text_.size();
   key_text_.append(reinterpret_cast<const char*>(&ordinal), sizeof ordinal);
   const StringId id = keys_.intern(key_text_);

@@ -28,6 +28,7 @@ LibraryIndex::LibraryIndex(std::vector<LinkInput> libraries) : LibraryIndex() {
     for_each_op(module, module.body(), [&](OpId op) {
       const OpKind kind = module.op(op).kind;
       if (!symbol_name(module, op).valid() || is_declaration(kind)) return;
+      if (op_info(kind).dialect == "check") return;  // tests are not supplied
       // A target record has no visibility; it supplies its name like an export.
       if (kind != OpKind::TargetGeneric && !is_exported(module, op)) return;
       tables_->exports[symbol_text(module, op)].push_back({i, op});

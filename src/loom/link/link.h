@@ -63,6 +63,7 @@ struct LinkOptions {
   // reports them itself (LOWERING/050).
   bool keep_kernel_declarations = false;
   bool require_resolved_config = false;
+  bool strip_check = false;  // symbols of the check dialect are left out
   // Plain merge of the primary inputs: every symbol is kept, nothing is looked up or bound.
   bool merge = false;
   // What the target identities (target.decl) that nothing supplies are bound to.

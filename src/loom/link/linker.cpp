@@ -108,6 +108,7 @@ bool Linker::collect_direct_symbols() {
 // --- roots ---------------------------------------------------------------------------------------
 
 bool Linker::is_root_by_default(const Module& module, OpId op, std::string& reason) const {
+  if (options_.strip_check && op_info(module.op(op).kind).dialect == "check") return false;
   if (options_.merge) {
     reason = "merged";
     return true;
