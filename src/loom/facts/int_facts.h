@@ -92,6 +92,21 @@ IntFacts bit_xor(const IntFacts& a, const IntFacts& b, const IntDomain& domain);
 IntFacts shift_left(const IntFacts& a, const IntFacts& count, const IntDomain& domain);
 IntFacts shift_right_signed(const IntFacts& a, const IntFacts& count, const IntDomain& domain);
 IntFacts shift_right_unsigned(const IntFacts& a, const IntFacts& count, const IntDomain& domain);
+// Rounded up or down; a zero divisor is a contract violation.
+IntFacts ceil_div_signed(const IntFacts& a, const IntFacts& b, const IntDomain& domain);
+IntFacts floor_div_signed(const IntFacts& a, const IntFacts& b, const IntDomain& domain);
+IntFacts ceil_div_unsigned(const IntFacts& a, const IntFacts& b, const IntDomain& domain);
+// Either direction, by any count.
+IntFacts rotate(const IntFacts& a, const IntDomain& domain);
+// Zeros above the highest set bit and below the lowest; the width for 0.
+IntFacts leading_zeros(const IntFacts& a, const IntDomain& domain);
+IntFacts trailing_zeros(const IntFacts& a, const IntDomain& domain);
+IntFacts population(const IntFacts& a, const IntDomain& domain);
+// -1, 0 or 1.
+IntFacts sign(const IntFacts& a, const IntDomain& domain);
+// `width` bits of a value, zero-extended or sign-extended to the result's domain.
+IntFacts bit_field_unsigned(unsigned width, const IntDomain& to);
+IntFacts bit_field_signed(unsigned width, const IntDomain& to);
 // The low bits of `a` read in the domain.
 IntFacts truncate(const IntFacts& a, const IntDomain& to);
 IntFacts sign_extend(const IntFacts& a, const IntDomain& from);

@@ -202,6 +202,71 @@ TEST(IntFacts, ShiftsAreSound) {
       });
 }
 
+TEST(IntFacts, RoundedDivisionIsSound) {
+  const auto legal = [](int64_t x, int64_t y) { return y != 0 && !(x == kWrap.lo && y == -1); };
+  const auto floor = [](int64_t x, int64_t y) {
+    return x / y - (x % y != 0 && (x < 0) != (y < 0) ? 1 : 0);
+  };
+  check_binary(
+      "floordivsi", kWrap, [](auto& a, auto& b) { return facts::floor_div_signed(a, b, kWrap); },
+      [&](int64_t x, int64_t y) {
+        return legal(x, y) ? std::optional(floor(x, y)) : std::nullopt;
+      });
+  check_binary(
+      "ceildivsi", kWrap, [](auto& a, auto& b) { return facts::ceil_div_signed(a, b, kWrap); },
+      [&](int64_t x, int64_t y) {
+        return legal(x, y) ? std::optional(floor(x, y) + (x % y != 0 ? 1 : 0)) : std::nullopt;
+      });
+  check_binary(
+      "ceildivui", kWrap, [](auto& a, auto& b) { return facts::ceil_div_unsigned(a, b, kWrap); },
+      [](int64_t x, int64_t y) {
+        const int64_t ux = unsigned_of(x), uy = unsigned_of(y);
+        return y == 0 ? std::nullopt
+                      : std::optional(wrap((ux + uy - 1) / std::max<int64_t>(uy, 1)));
+      });
+}
+
+TEST(IntFacts, BitCountsRotationsAndSignsAreSound) {
+  using namespace facts;
+  const auto bits = [](int64_t x) { return static_cast<uint64_t>(unsigned_of(x)); };
+  check_binary(
+      "ctlzi", kWrap, [](auto& a, auto&) { return leading_zeros(a, kWrap); },
+      [&](int64_t x, int64_t) { return kWidth - static_cast<int64_t>(std::bit_width(bits(x))); });
+  check_binary(
+      "cttzi", kWrap, [](auto& a, auto&) { return trailing_zeros(a, kWrap); },
+      [&](int64_t x, int64_t) {
+        return x == 0 ? int64_t{kWidth} : static_cast<int64_t>(std::countr_zero(bits(x)));
+      });
+  check_binary(
+      "ctpopi", kWrap, [](auto& a, auto&) { return population(a, kWrap); },
+      [&](int64_t x, int64_t) { return static_cast<int64_t>(std::popcount(bits(x))); });
+  check_binary(
+      "signi", kWrap, [](auto& a, auto&) { return sign(a, kWrap); },
+      [](int64_t x, int64_t) { return x < 0 ? int64_t{-1} : int64_t{x > 0}; });
+  check_binary(
+      "rotli", kWrap, [](auto& a, auto&) { return rotate(a, kWrap); },
+      [&](int64_t x, int64_t y) {
+        const auto by = static_cast<unsigned>(unsigned_of(y)) % kWidth;
+        const uint64_t twice = bits(x) << by;
+        return wrap(static_cast<int64_t>(twice | twice >> kWidth));
+      });
+}
+
+TEST(IntFacts, BitFieldsAreSound) {
+  for (unsigned to : {1u, 3u, 6u}) {
+    const IntDomain domain = IntDomain::bits(to);
+    for (unsigned width = 1; width <= to; ++width) {
+      for (int64_t x = 0; x < (int64_t{1} << width); ++x) {
+        EXPECT_TRUE(facts::bit_field_unsigned(width, domain).contains(wrap(x, to)));
+        const int64_t extended = to == 1 ? x : wrap(width == 1 ? -x : wrap(x, width), to);
+        EXPECT_TRUE(facts::bit_field_signed(width, domain).contains(extended)) << width << " " << x;
+      }
+    }
+  }
+  EXPECT_EQ(to_text(facts::bit_field_unsigned(5, IntDomain::bits(32))), "[0, 31]");
+  EXPECT_EQ(to_text(facts::bit_field_signed(5, IntDomain::bits(32))), "[-16, 15]");
+}
+
 TEST(IntFacts, WidthChangesAreSound) {
   for (unsigned to : {1u, 3u, 5u}) {
     const IntDomain domain = IntDomain::bits(to);

@@ -14,7 +14,7 @@ constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
 // Greatest power of two dividing every value; 64 for the exact value 0.
-unsigned trailing_zeros(const IntFacts& facts) {
+unsigned known_zeros(const IntFacts& facts) {
   return static_cast<unsigned>(std::countr_zero(facts.divisor));
 }
 
@@ -74,7 +74,7 @@ IntFacts as_unsigned(const IntFacts& a, const IntDomain& domain) {
   const int64_t modulus = int64_t{1} << domain.width;
   result.lo = a.hi < 0 ? a.lo + modulus : 0;
   result.hi = a.hi < 0 ? a.hi + modulus : modulus - 1;
-  result.divisor = power_of_two_divisor(std::min(trailing_zeros(a), domain.width));
+  result.divisor = power_of_two_divisor(std::min(known_zeros(a), domain.width));
   result.non_zero = a.non_zero;
   return result.normalized();
 }
@@ -200,7 +200,7 @@ IntFacts bit_and(const IntFacts& a, const IntFacts& b, const IntDomain& domain) 
   IntFacts result = IntFacts::of(domain);
   if (a.lo >= 0) result = meet(result, IntFacts::range(0, a.hi));
   if (b.lo >= 0) result = meet(result, IntFacts::range(0, b.hi));
-  const unsigned zeros = std::max(trailing_zeros(a), trailing_zeros(b));
+  const unsigned zeros = std::max(known_zeros(a), known_zeros(b));
   if (zeros >= domain.width) return IntFacts::exactly(0);
   result.divisor = power_of_two_divisor(zeros);
   return result.normalized();
@@ -216,7 +216,7 @@ IntFacts bit_or(const IntFacts& a, const IntFacts& b, const IntDomain& domain) {
     result.hi = -1;
   }
   result.non_zero = a.non_zero || b.non_zero;
-  result.divisor = power_of_two_divisor(std::min(trailing_zeros(a), trailing_zeros(b)));
+  result.divisor = power_of_two_divisor(std::min(known_zeros(a), known_zeros(b)));
   return result.normalized();
 }
 
@@ -227,7 +227,7 @@ IntFacts bit_xor(const IntFacts& a, const IntFacts& b, const IntDomain& domain) 
     result.lo = 0;
     result.hi = fill_below(std::max(a.hi, b.hi));
   }
-  result.divisor = power_of_two_divisor(std::min(trailing_zeros(a), trailing_zeros(b)));
+  result.divisor = power_of_two_divisor(std::min(known_zeros(a), known_zeros(b)));
   return result.normalized();
 }
 
@@ -241,7 +241,7 @@ IntFacts shift_left(const IntFacts& a, const IntFacts& count, const IntDomain& d
                multiply_divisors(a.divisor, uint64_t{1} << *k), domain.wrapping());
   }
   IntFacts result = IntFacts::of(domain.wrapping());
-  const unsigned zeros = trailing_zeros(a) + static_cast<unsigned>(valid.lo);
+  const unsigned zeros = known_zeros(a) + static_cast<unsigned>(valid.lo);
   if (zeros >= domain.width) return IntFacts::exactly(0);
   result.divisor = power_of_two_divisor(zeros);
   return result.normalized();
@@ -268,6 +268,112 @@ IntFacts shift_right_unsigned(const IntFacts& a, const IntFacts& count, const In
   const IntFacts valid = meet(count, IntFacts::range(0, static_cast<int64_t>(domain.width) - 1));
   if (valid.empty() || valid.lo == 0) return IntFacts::of(domain);
   return IntFacts::range(0, static_cast<int64_t>(~uint64_t{0} >> (64 - domain.width + valid.lo)));
+}
+
+namespace {
+
+// Of a non-negative dividend and a positive divisor, rounded up.
+IntFacts ceil_div_positive(const IntFacts& a, const IntFacts& b) {
+  const IntFacts num = meet(a, IntFacts::range(0, kMax));
+  const IntFacts den = meet(b, IntFacts::range(1, kMax));
+  if (unusable(num, den)) return IntFacts::range(0, kMax);
+  if (const auto c = den.exact(); c && num.divisible_by(static_cast<uint64_t>(*c))) {
+    return div(num, den);
+  }
+  const auto up = [](int64_t x, int64_t y) { return x / y + (x % y != 0 ? 1 : 0); };
+  return IntFacts::range(up(num.lo, den.hi), up(num.hi, den.lo));
+}
+
+// The magnitude of a quotient is at most that of the dividend, in either rounding.
+IntFacts quotient_range(const IntFacts& a, const IntDomain& domain) {
+  if (a.lo == domain.lo) return IntFacts::of(domain);
+  const int64_t most = std::max(a.lo < 0 ? -a.lo : a.lo, a.hi < 0 ? -a.hi : a.hi);
+  return IntFacts::range(-most, most);
+}
+
+}  // namespace
+
+IntFacts ceil_div_signed(const IntFacts& a, const IntFacts& b, const IntDomain& domain) {
+  if (unusable(a, b) || domain.width == 1) return IntFacts::of(domain);
+  return a.lo >= 0 && b.lo >= 0 ? ceil_div_positive(a, b) : quotient_range(a, domain);
+}
+
+IntFacts floor_div_signed(const IntFacts& a, const IntFacts& b, const IntDomain& domain) {
+  if (unusable(a, b) || domain.width == 1) return IntFacts::of(domain);
+  return a.lo >= 0 && b.lo >= 0 ? div(a, b) : quotient_range(a, domain);
+}
+
+IntFacts ceil_div_unsigned(const IntFacts& a, const IntFacts& b, const IntDomain& domain) {
+  const IntFacts num = as_unsigned(a, domain);
+  const IntFacts den = as_unsigned(b, domain);
+  if (unusable(num, den) || num.lo < 0 || den.lo < 0) return IntFacts::of(domain);
+  return truncate(ceil_div_positive(num, den), domain);
+}
+
+IntFacts rotate(const IntFacts& a, const IntDomain& domain) {
+  if (a.empty()) return IntFacts::of(domain);
+  const int64_t all_ones = domain.width == 1 ? 1 : -1;
+  if (a.exact() && (a.lo == 0 || a.lo == all_ones)) return a;
+  IntFacts result = IntFacts::of(domain);
+  result.non_zero = a.non_zero;
+  return result.normalized();
+}
+
+IntFacts leading_zeros(const IntFacts& a, const IntDomain& domain) {
+  const auto width = static_cast<int64_t>(domain.width);
+  if (a.empty()) return IntFacts::range(0, width);
+  if (a.hi < 0) return IntFacts::exactly(0);
+  const auto zeros = [&](int64_t value) {
+    return width - static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(value)));
+  };
+  if (a.lo >= 0) return IntFacts::range(zeros(a.hi), zeros(a.lo));
+  return IntFacts::range(0, a.non_zero ? width - 1 : width);
+}
+
+IntFacts trailing_zeros(const IntFacts& a, const IntDomain& domain) {
+  const auto width = static_cast<int64_t>(domain.width);
+  if (a.empty()) return IntFacts::range(0, width);
+  if (a.exact() && a.lo == 0) return IntFacts::exactly(width);
+  const int64_t least = std::min(static_cast<int64_t>(known_zeros(a)), width);
+  if (!a.non_zero) return IntFacts::range(least, width);
+  const int64_t most =
+      a.lo > 0 ? static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.hi))) - 1 : width - 1;
+  return IntFacts::range(std::min(least, most), most);
+}
+
+IntFacts population(const IntFacts& a, const IntDomain& domain) {
+  const auto width = static_cast<int64_t>(domain.width);
+  if (a.empty()) return IntFacts::range(0, width);
+  if (a.power_of_two) return IntFacts::exactly(1);
+  int64_t most = width;
+  if (a.lo >= 0) {
+    most = static_cast<int64_t>(std::bit_width(static_cast<uint64_t>(a.hi)));
+  }
+  const auto zeros = static_cast<int64_t>(known_zeros(a));
+  most = std::max<int64_t>(most - std::min(zeros, most), a.non_zero ? 1 : 0);
+  return IntFacts::range(a.non_zero ? 1 : 0, most);
+}
+
+IntFacts sign(const IntFacts& a, const IntDomain& domain) {
+  if (a.empty() || domain.width == 1) return IntFacts::of(domain);
+  const auto of = [](int64_t value) -> int64_t { return value < 0 ? -1 : value > 0 ? 1 : 0; };
+  IntFacts result = IntFacts::range(of(a.lo), of(a.hi));
+  result.non_zero = a.non_zero;
+  return result.normalized();
+}
+
+IntFacts bit_field_unsigned(unsigned width, const IntDomain& to) {
+  if (width == 0) return IntFacts::exactly(0);
+  if (width >= to.width && to.width != 1) return IntFacts::of(to);
+  if (width >= 63) return IntFacts::range(0, kMax);
+  return truncate(IntFacts::range(0, (int64_t{1} << width) - 1), to);
+}
+
+IntFacts bit_field_signed(unsigned width, const IntDomain& to) {
+  if (width == 0) return IntFacts::exactly(0);
+  if (width >= to.width || to.width == 1) return IntFacts::of(to);
+  const int64_t top = int64_t{1} << (width - 1);
+  return IntFacts::range(-top, top - 1);
 }
 
 IntFacts truncate(const IntFacts& a, const IntDomain& to) {

@@ -182,6 +182,16 @@ void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
     }
     return;
   }
+  if (input.kind == ScalarBitfieldExtractU || input.kind == ScalarBitfieldExtractS) {
+    const OpId op = rewriter.module().defining_op(result);
+    const auto width = static_cast<unsigned>(
+        rewriter.module().attr(op, attr_slot(ScalarBitfieldExtractU, "width")).value());
+    const IntDomain to = IntDomain::of(rewriter.element(input.result));
+    rewriter.refine_facts(result, input.kind == ScalarBitfieldExtractU
+                                      ? facts::bit_field_unsigned(width, to)
+                                      : facts::bit_field_signed(width, to));
+    return;
+  }
   const IntFacts facts = result_facts(rewriter, input);
   // An exact result would replace a division that has to stay.
   if (!facts.exact() || facts_may_replace(rewriter, input)) rewriter.refine_facts(result, facts);

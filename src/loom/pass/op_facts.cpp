@@ -68,6 +68,17 @@ IntFacts binary_facts(OpKind kind, const IntFacts& a, const IntFacts& b, const I
     case IndexXor:
     case ScalarXorI:
       return facts::bit_xor(a, b, domain);
+    case ScalarCeilDivSI:
+      return facts::ceil_div_signed(a, b, domain);
+    case ScalarCeilDivUI:
+      return facts::ceil_div_unsigned(a, b, domain);
+    case ScalarFloorDivSI:
+      return facts::floor_div_signed(a, b, domain);
+    case IndexRotL:
+    case IndexRotR:
+    case ScalarRotLI:
+    case ScalarRotRI:
+      return facts::rotate(a, domain);
     case IndexShl:
     case ScalarShlI:
       return facts::shift_left(a, b, domain);
@@ -111,6 +122,19 @@ IntFacts result_facts(const Rewriter& rewriter, const FoldInput& input) {
       return facts::add(facts::mul(operand(0), operand(1), domain), operand(2), domain);
     case IndexCast:
       return cast_facts(rewriter, input, domain);
+    case ScalarFmaI:
+      return facts::add(facts::mul(operand(0), operand(1), domain), operand(2), domain);
+    case IndexCtlz:
+    case ScalarCtlzI:
+      return facts::leading_zeros(operand(0), domain);
+    case IndexCttz:
+    case ScalarCttzI:
+      return facts::trailing_zeros(operand(0), domain);
+    case IndexCtpop:
+    case ScalarCtpopI:
+      return facts::population(operand(0), domain);
+    case ScalarSignI:
+      return facts::sign(operand(0), domain);
     case ScalarNegI:
       return facts::neg(operand(0), domain);
     case ScalarAbsI:
@@ -140,6 +164,9 @@ bool facts_may_replace(const Rewriter& rewriter, const FoldInput& input) {
     case ScalarRemSI:
     case ScalarDivUI:
     case ScalarRemUI:
+    case ScalarCeilDivSI:
+    case ScalarCeilDivUI:
+    case ScalarFloorDivSI:
       return rewriter.facts(input.operands[1]).non_zero;
     default:
       return true;
