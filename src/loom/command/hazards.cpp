@@ -42,7 +42,7 @@ class StorageHazards {
  private:
   // Pairs whose order differs between the two numberings.
   uint64_t concurrent_pairs() {
-    std::ranges::stable_sort(accesses_, {}, &StorageAccess::command);
+    std::ranges::sort(accesses_, {}, &StorageAccess::command);
     std::vector<uint32_t> backward;
     for (const StorageAccess& access : accesses_) {
       backward.push_back(order_.backward(access.command));
@@ -92,7 +92,7 @@ class StorageHazards {
   }
 
   void by_bytes() {
-    std::ranges::stable_sort(accesses_, {}, &StorageAccess::begin);
+    std::ranges::sort(accesses_, {}, &StorageAccess::begin);
     std::set<std::pair<uint64_t, uint32_t>> open;  // end, access
     for (uint32_t i = 0; i < accesses_.size(); ++i) {
       const StorageAccess& access = accesses_[i];

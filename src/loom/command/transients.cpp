@@ -66,7 +66,12 @@ class ListedPacker {
       if (best_length_ == bound_) return;
       std::vector<uint32_t> sorted(items_.size());
       std::iota(sorted.begin(), sorted.end(), 0u);
-      std::ranges::stable_sort(sorted, std::greater{}, key);
+      // Equal ones stay in first-use order.
+      std::ranges::sort(sorted, [&](uint32_t a, uint32_t b) {
+        const auto x = key(a);
+        const auto y = key(b);
+        return x != y ? x > y : a < b;
+      });
       consider(sorted);
     };
     by([&](uint32_t i) { return items_[i].length; });
@@ -203,7 +208,7 @@ class ListedPacker {
 std::vector<uint64_t> sweep(std::span<const PackItem> items) {
   std::vector<uint32_t> order(items.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::stable_sort(order, {}, [&](uint32_t i) { return items[i].first; });
+  std::ranges::sort(order, {}, [&](uint32_t i) { return std::pair(items[i].first, i); });
   std::vector<uint64_t> offsets(items.size());
   std::set<std::pair<uint32_t, uint32_t>> by_last;
   std::set<std::pair<uint32_t, uint32_t>> by_backward_last;

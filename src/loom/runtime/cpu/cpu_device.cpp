@@ -4,6 +4,9 @@
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
+#include <system_error>
 
 #include "loom/runtime/cpu/issue.h"
 
@@ -26,12 +29,27 @@ class CpuDevice final : public Device {
   std::optional<Buffer> allocate(uint64_t bytes) override { return Buffer::allocate(bytes); }
   std::unique_ptr<Program> materialize(const ProgramSource& source,
                                        Diagnostics& diagnostics) override {
-    return CpuProgram::materialize(source, arena_, threads_, diagnostics);
+    return CpuProgram::materialize(source, arena_, threads_, partner(), diagnostics);
   }
 
  private:
+  // Null where one thread is all that an issue may use, or the system gives no more.
+  Partner* partner() {
+    if (threads_ == 1) return nullptr;
+    std::call_once(partner_once_, [&] {
+      try {
+        partner_ = std::make_unique<Partner>();
+      } catch (const std::system_error&) {
+        partner_ = nullptr;
+      }
+    });
+    return partner_.get();
+  }
+
   unsigned threads_;
   tbb::task_arena arena_;
+  std::once_flag partner_once_;
+  std::unique_ptr<Partner> partner_;
 };
 
 }  // namespace

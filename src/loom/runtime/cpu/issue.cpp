@@ -58,8 +58,8 @@ std::optional<PreparedProgram> close_fixed_counts(const Program& made, const Pro
 
 std::unique_ptr<CpuProgram> CpuProgram::materialize(const ProgramSource& source,
                                                     tbb::task_arena& arena, unsigned threads,
-                                                    Diagnostics& diagnostics) {
-  std::unique_ptr<CpuProgram> made(new CpuProgram(arena, threads));
+                                                    Partner* partner, Diagnostics& diagnostics) {
+  std::unique_ptr<CpuProgram> made(new CpuProgram(arena, threads, partner));
   if (!made->prepare(source, diagnostics)) return nullptr;
   const PreparedProgram& program = source.plan->programs[source.program];
   const std::optional<PreparedProgram> closed = close_fixed_counts(*made, source, diagnostics);
@@ -111,7 +111,8 @@ void CpuProgram::fill_slots(const PreparedProgram& program, std::span<const Entr
            program.arguments[command.argument_begin + i]);
     }
   }
-  std::ranges::stable_sort(patches, {}, [](const auto& patch) { return patch.first; });
+  std::ranges::sort(patches, {},
+                    [](const auto& patch) { return std::pair(patch.first, patch.second.slot); });
   patch_begin_.assign(slab_row + 2, 0);
   for (const auto& [row, patch] : patches) {
     ++patch_begin_[row + 1];
@@ -192,7 +193,8 @@ void CpuInvocation::place(uint32_t row, std::byte* base) {
 }
 
 // The calling thread goes as far as it can alone, and becomes part of the arena only once a fork
-// is worth other threads: entering costs as much as several dispatches.
+// is worth other threads: entering costs as much as several dispatches, and handing a part to a
+// thread of the arena more than handing it to the partner, which takes half of a fork of two.
 void CpuInvocation::run() {
   const FlatProgram& flat = cpu_.flat_;
   if (flat.forks.empty() || cpu_.threads_ == 1) {
@@ -201,7 +203,9 @@ void CpuInvocation::run() {
   }
   measuring_ = issues_++ % kMeasureEvery == 0;
   Position at{0, flat.sequences[0].step_begin, 0};
-  if (advance(at, false)) return;
+  do {
+    if (advance(at, false)) return;
+  } while (run_pair(at));
   cpu_.arena_.execute([&] {
     advance(at, true);
     tasks_.wait();
@@ -298,6 +302,32 @@ bool CpuInvocation::advance(Position& at, bool may_fork) {
     }
     ++at.step;
   }
+}
+
+// At a fork of two plain runs: this thread does the first, the partner the second if it comes to it
+// in time. False, and nothing done, at any other fork and while the partner is busy.
+bool CpuInvocation::run_pair(Position& at) {
+  const uint32_t index = cpu_.flat_.steps[at.step].fork;
+  const Fork& fork = cpu_.flat_.forks[index];
+  if (cpu_.partner_ == nullptr || fork.kind != Fork::Kind::Runs ||
+      fork.sequence_end - fork.sequence_begin != 2) {
+    return false;
+  }
+  struct Half {
+    const CpuInvocation& invocation;
+    const Sequence& sequence;
+    uint64_t work = 0;
+    void run() { work = invocation.timed_records(sequence.first, sequence.last); }
+  };
+  Half first{*this, cpu_.flat_.sequences[fork.sequence_begin]};
+  Half second{*this, cpu_.flat_.sequences[fork.sequence_begin + 1]};
+  const auto job = [](void* half) { static_cast<Half*>(half)->run(); };
+  if (!cpu_.partner_->offer(job, &second)) return false;
+  first.run();
+  if (cpu_.partner_->take_back()) second.run();
+  forks_[index].last = first.work + second.work;
+  ++at.step;
+  return true;
 }
 
 // Remembers what the coming measurement of an indirect dispatch is of.

@@ -12,6 +12,7 @@
 #include <span>
 #include <vector>
 
+#include "loom/runtime/cpu/partner.h"
 #include "loom/runtime/cpu/steps.h"
 #include "loom/runtime/program.h"
 
@@ -19,10 +20,11 @@ namespace loom {
 
 class CpuProgram final : public Program {
  public:
-  // Null when an error was reported. `arena` must outlive the program.
+  // Null when an error was reported. `arena` and `partner`, which is null for one thread, must
+  // outlive the program.
   static std::unique_ptr<CpuProgram> materialize(const ProgramSource& source,
                                                  tbb::task_arena& arena, unsigned threads,
-                                                 Diagnostics& diagnostics);
+                                                 Partner* partner, Diagnostics& diagnostics);
   std::unique_ptr<Invocation> make_invocation() const override;
 
  private:
@@ -33,13 +35,15 @@ class CpuProgram final : public Program {
     uint32_t slot;
   };
 
-  CpuProgram(tbb::task_arena& arena, unsigned threads) : arena_(arena), threads_(threads) {}
+  CpuProgram(tbb::task_arena& arena, unsigned threads, Partner* partner)
+      : arena_(arena), threads_(threads), partner_(partner) {}
   void fill_slots(const PreparedProgram& program, std::span<const EntryAddress> entries);
   std::optional<Buffer> take_slab() const;
   void give_slab(Buffer slab) const;
 
   tbb::task_arena& arena_;
   unsigned threads_;
+  Partner* partner_;
   FlatProgram flat_;
   std::vector<uint64_t> slots_;  // argument slots before anything is bound
   // By binding row, and behind the last one for the slab: [patch_begin_[row], patch_begin_[row+1]).
@@ -100,6 +104,7 @@ class CpuInvocation final : public Invocation {
   }
   void note_counts(uint32_t fork);
   bool advance(Position& at, bool may_fork);
+  bool run_pair(Position& at);
   bool enter(Position& at, uint32_t fork);
   bool run_part(const Part& part, Position& at);
   bool arrive(uint32_t fork, uint64_t work, Position& at);
