@@ -102,6 +102,7 @@ TEST(CpuIssue, KernelSeesTheShapeAndAllWorkgroupsOfItsDispatch) {
   PreparedPlan plan = builder.plan();
   plan.entries[0].workgroup_size = {8, 4, 1};
   Running run(builder);
+  run.invocation = nullptr;
   run.program =
       run.device->materialize({&plan, 0, &run.parameters, builder.entries(), {}}, run.diagnostics);
   run.invocation = run.program->make_invocation();
