@@ -425,6 +425,11 @@ bool SegmentReader::attr_fits(const OpInfo& info, OpId op, unsigned slot, const 
       return attr.kind == AttrKind::SymbolList && std::ranges::all_of(attr.ints, [&](int64_t name) {
                return is_symbol_name(module_.strings.text(StringId(static_cast<uint32_t>(name))));
              });
+    case AttrForm::Name: {
+      const std::string_view text =
+          attr.kind == AttrKind::Word ? module_.strings.text(attr.string()) : std::string_view();
+      return is_symbol_name(text) && (text[0] < '0' || text[0] > '9');
+    }
   }
   return false;
 }
@@ -444,7 +449,10 @@ void SegmentReader::set_attrs(const OpInfo& info, OpId op, std::span<const uint3
     check_visible(constant, own);
     module_.set_attr(op, slot, constant.attr);
   }
-  if (in_.ok() && info.symbol_slot >= 0) module_.define_symbol(symbol_name(module_, op), op);
+  if (!in_.ok()) return;
+  if (const StringId name = symbol_name(module_, op); name.valid()) {
+    module_.define_symbol(name, op);
+  }
 }
 
 void SegmentReader::check_visible(const SegmentConstant& constant, Range own) {

@@ -92,7 +92,7 @@ VerifyHook verify_hook(OpKind kind) {
       return verify::kernel_barrier;
     case KernelSubgroupReduce:
     case KernelWorkgroupReduce:
-      return verify::kernel_reduce;
+      return verify::kernel_collective;
     case CommandProgramDef:
     case CommandProgramDecl:
       return verify::command_program;

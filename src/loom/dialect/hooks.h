@@ -17,7 +17,7 @@
 namespace loom {
 
 // Which kind of code an operation stands in.
-enum class BodyKind : uint8_t { Function, KernelConfig, Kernel, Program };
+enum class BodyKind : uint8_t { Function, KernelConfig, Kernel, Program, Check };
 
 class VerifyContext {
  public:
@@ -132,7 +132,27 @@ void kernel_launch_config(VerifyContext& c, OpId op);
 void kernel_launch(VerifyContext& c, OpId op);
 void kernel_dispatch(VerifyContext& c, OpId op);
 void kernel_barrier(VerifyContext& c, OpId op);
-void kernel_reduce(VerifyContext& c, OpId op);
+void kernel_collective(VerifyContext& c, OpId op);  // reductions and scans
+void kernel_lanes(VerifyContext& c, OpId op);       // shuffles, broadcasts and matches
+void kernel_exit(VerifyContext& c, OpId op);
+void kernel_async_transfer(VerifyContext& c, OpId op);
+void kernel_async_group(VerifyContext& c, OpId op);
+void kernel_async_wait(VerifyContext& c, OpId op);
+
+void sanitizer_assert(VerifyContext& c, OpId op);  // of values and operands
+void sanitizer_assert_access(VerifyContext& c, OpId op);
+void sanitizer_assert_layout(VerifyContext& c, OpId op);
+
+void check_case(VerifyContext& c, OpId op);
+void check_benchmark(VerifyContext& c, OpId op);
+void check_param(VerifyContext& c, OpId op);  // ranges, choices and seeds
+void check_literal(VerifyContext& c, OpId op);
+void check_generate(VerifyContext& c, OpId op);
+void check_file(VerifyContext& c, OpId op);
+void check_tensor_view(VerifyContext& c, OpId op);
+void check_oracle_call(VerifyContext& c, OpId op);
+void check_expect_close(VerifyContext& c, OpId op);
+void check_expect_shape(VerifyContext& c, OpId op);
 
 void command_program(VerifyContext& c, OpId op);
 void command_program_launch(VerifyContext& c, OpId op);

@@ -14,7 +14,7 @@ using enum ScalarKind;
 constexpr uint32_t bit(ScalarKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr uint32_t bit(TypeKind kind) { return 1u << static_cast<unsigned>(kind); }
 constexpr uint32_t kIndex = bit(Index), kOffset = bit(Offset), kI1 = bit(I1), kI8 = bit(I8),
-                   kI32 = bit(I32);
+                   kI32 = bit(I32), kI64 = bit(I64);
 constexpr uint32_t kAddress = kIndex | kOffset;
 constexpr uint32_t kInteger = bit(I1) | bit(I8) | bit(I16) | bit(I32) | bit(I64);
 constexpr uint32_t kFloat = bit(F8E4M3) | bit(F8E5M2) | bit(F16) | bit(BF16) | bit(F32) | bit(F64);
@@ -22,6 +22,7 @@ constexpr uint32_t kF32 = bit(F32), kHalf = bit(F16) | bit(BF16);
 constexpr uint32_t kAllScalars = (1u << kScalarCount) - 1;
 constexpr uint32_t kBuffer = bit(TypeKind::Buffer), kView = bit(TypeKind::View),
                    kVector = bit(TypeKind::Vector), kTensor = bit(TypeKind::Tensor);
+constexpr uint32_t kAsyncToken = bit(TypeKind::AsyncToken), kAsyncGroup = bit(TypeKind::AsyncGroup);
 constexpr uint32_t kSchema = bit(TypeKind::EncodingSchema),
                    kStorage = bit(TypeKind::EncodingStorage);
 constexpr uint32_t kEncodingLayout = bit(TypeKind::EncodingLayout);
@@ -153,6 +154,7 @@ AttrSpec parse_attr(std::string_view word) {
       {"type", AttrForm::Type},         {"dict", AttrForm::Dict},
       {"encoding", AttrForm::Encoding}, {"list", AttrForm::List},
       {"symbols", AttrForm::Symbols},   {"keys", AttrForm::Keys},
+      {"name", AttrForm::Name},
   };
   for (const auto& [text, form] : kForms) {
     if (text == rest) {
@@ -195,14 +197,18 @@ RegionSpec parse_region(std::string_view word) {
 
 // Names inside "X(a,b)".
 struct Arguments {
-  std::string_view first, second;
+  std::string_view first, second, third;
 };
 Arguments arguments_of(std::string_view word) {
   const size_t open = word.find('(');
   const std::string_view inner = word.substr(open + 1, word.size() - open - 2);
   const size_t comma = inner.find(',');
-  if (comma == std::string_view::npos) return {inner, {}};
-  return {inner.substr(0, comma), inner.substr(comma + 1)};
+  if (comma == std::string_view::npos) return {inner, {}, {}};
+  const size_t second = inner.find(',', comma + 1);
+  if (second == std::string_view::npos)
+    return {inner.substr(0, comma), inner.substr(comma + 1), {}};
+  return {inner.substr(0, comma), inner.substr(comma + 1, second - comma - 1),
+          inner.substr(second + 1)};
 }
 
 template <class Spec>
@@ -214,7 +220,7 @@ int8_t need(const std::vector<Spec>& specs, std::string_view name) {
 
 FormatElement parse_call_word(std::string_view word, const OpInfo& info) {
   const std::string_view head = word.substr(0, word.find('('));
-  const auto [first, second] = arguments_of(word);
+  const auto [first, second, third] = arguments_of(word);
   using enum FormatKind;
   const auto attr_or_none = [&](std::string_view name) {
     return name.empty() ? int8_t{-1} : need(info.attrs, name);
@@ -229,6 +235,9 @@ FormatElement parse_call_word(std::string_view word, const OpInfo& info) {
   if (head == "P") return {Parameter, need(info.attrs, first), attr_or_none(second)};
   if (head == "C") {
     return {Clause, need(info.attrs, first), attr_or_none(second), 0, first};
+  }
+  if (head == "TO") {
+    return {RangeClause, need(info.attrs, second), need(info.attrs, third), 0, first};
   }
   if (head == "CO") return {OperandClause, need(info.operands, second), -1, 0, first};
   if (head == "W") return {Word, need(info.attrs, first), -1, 0, first};
@@ -421,7 +430,8 @@ std::span<const ValueId> operand_group(const Module& module, OpId op, unsigned g
 
 StringId symbol_name(const Module& module, OpId op) {
   const int slot = op_info(module.op(op).kind).symbol_slot;
-  return slot < 0 ? StringId() : module.attr(op, static_cast<unsigned>(slot)).string();
+  if (slot < 0 || !module.has_attr(op, static_cast<unsigned>(slot))) return {};
+  return module.attr(op, static_cast<unsigned>(slot)).string();
 }
 
 std::string_view symbol_text(const Module& module, OpId op) {
@@ -455,6 +465,8 @@ std::string_view symbol_kind_text(OpKind kind) {
   if (dialect == "func") return "function";
   if (dialect == "config") return "configuration key";
   if (dialect == "target") return "target";
+  if (kind == OpKind::CheckCase) return "check case";
+  if (kind == OpKind::CheckBenchmark) return "benchmark";
   if (kind == OpKind::TemplateDecl) return "template family";
   if (dialect == "template") return "template implementation";
   return "symbol";

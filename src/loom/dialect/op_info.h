@@ -40,6 +40,8 @@ inline constexpr uint32_t KernelQuery = 32;  // needs a device body around it
 inline constexpr uint32_t Convergent = 64;
 inline constexpr uint32_t CommandRegion = 128;  // only inside a command program
 inline constexpr uint32_t ModuleLevel = 256;    // module level only, without a name of its own
+inline constexpr uint32_t DeviceOnly = 512;     // needs a device body around it, as queries do
+inline constexpr uint32_t CheckOnly = 1024;     // only inside a check.case
 }  // namespace trait
 
 // A set of types, as bit masks over ScalarKind and TypeKind.
@@ -93,6 +95,7 @@ enum class AttrForm : uint8_t {
   Encoding,  // `#family<...>`
   List,      // `[v, ...]` of any values; kinds of list attributes by what they hold
   Symbols,   // `[@a, @b]`
+  Name,      // AttrKind::Word: a bare word that may have dots
 };
 struct AttrSpec {
   std::string_view name;
@@ -123,6 +126,7 @@ enum class FormatKind : uint8_t {
   Flags,          // F(x)     optional `<f|g>` of attribute `a`, glued
   Parameter,      // P(x,f)   `<x>` or `<x, f|g>`, glued; `b` is the flags attribute or -1
   Clause,         // C(x,y)   `x(value)` or `x(value, y-value)`; absent with its optional attribute
+  RangeClause,    // TO(w,x,y) `w(x-value to y-value)`
   OperandClause,  // CO(w,g)  `w(%a, ...)`; absent when group `a` is empty; needs `w (` to start
   Word,           // W(x)     modifier word: of a Unit its name, of an Enum its case
   Dict,           // D        `{k = v}` of the in_dict attributes; absent when empty
@@ -250,7 +254,7 @@ consteval unsigned region_slot(OpKind kind, std::string_view name) {
 
 // The values of operand group `group`.
 std::span<const ValueId> operand_group(const Module& module, OpId op, unsigned group);
-// The name that a symbol-defining op defines, or an invalid id.
+// The name that a symbol-defining op defines; invalid where it has none.
 StringId symbol_name(const Module& module, OpId op);
 std::string_view symbol_text(const Module& module, OpId op);
 // The symbol that an op's attribute refers to, without '@'.

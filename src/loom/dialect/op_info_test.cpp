@@ -43,6 +43,7 @@ TEST(OpInfo, EveryOperandAttributeAndRegionIsWritten) {
           break;
         case FormatKind::Parameter:
         case FormatKind::Clause:
+        case FormatKind::RangeClause:
           attrs.insert(element.a);
           attrs.insert(element.b);
           break;

@@ -113,6 +113,14 @@ enum class MemorySpace : uint8_t {
   Descriptor,
   Generic,
 };
+enum class ShuffleKind : uint8_t { Xor, Up, Down, Index };
+enum class ScanDirection : uint8_t { Forward, Reverse };
+enum class ScanMode : uint8_t { Inclusive, Exclusive };
+enum class AsyncDirection : uint8_t { GlobalToWorkgroup, WorkgroupToGlobal };
+enum class SanitizerAccess : uint8_t { Read, Write, ReadWrite };
+enum class ParamRange : uint8_t { Linear, Po2 };
+enum class NanPolicy : uint8_t { Same, Different };
+enum class WriteMode : uint8_t { Always, OnFailure };
 enum class Axis : uint8_t { X, Y, Z };
 enum class Inlining : uint8_t { Inline, NoInline };
 

@@ -47,6 +47,8 @@ BodyKind body_kind(OpKind symbol, unsigned region) {
                                                                 : BodyKind::Kernel;
     case OpKind::CommandProgramDef:
       return BodyKind::Program;
+    case OpKind::CheckCase:
+      return BodyKind::Check;
     default:
       return BodyKind::Function;
   }
@@ -184,8 +186,12 @@ void Verifier::check_place(OpId op, const OpInfo& info) {
     error(op, Diag::StructureAncestor,
           {{"op", std::string(info.name)}, {"ancestor", std::string(ancestor)}});
   };
-  if (info.has(trait::KernelQuery) && !allows_queries()) {
+  if (info.has(trait::KernelQuery | trait::DeviceOnly) && !allows_queries()) {
     needs("a kernel's device body or an inline function");
+  }
+  if (info.has(trait::CheckOnly) && body != BodyKind::Check) {
+    needs("a check case");
+    return;
   }
   const bool command_only = info.has(trait::CommandRegion) || info.kind == OpKind::CommandParameter;
   if (command_only && body != BodyKind::Program) needs("a command program");
@@ -247,6 +253,14 @@ void Verifier::check_effect(OpId op, const OpInfo& info) {
     case BodyKind::Program:
       if (info.effect == Effect::Command || info.effect == Effect::Alloc) return;
       error(op, Diag::StructureEffectInProgram,
+            {{"op", name}, {"repair", std::string(program_repair(info.effect))}});
+      return;
+    case BodyKind::Check:
+      if (info.has(trait::CheckOnly) || info.effect == Effect::Call ||
+          info.kind == OpKind::KernelLaunch || info.kind == OpKind::CommandProgramLaunch) {
+        return;
+      }
+      error(op, Diag::StructureNotInCheck,
             {{"op", name}, {"repair", std::string(program_repair(info.effect))}});
       return;
     case BodyKind::Kernel:

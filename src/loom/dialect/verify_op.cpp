@@ -269,6 +269,8 @@ bool form_fits(AttrForm form, AttrKind kind) {
       return kind == AttrKind::List || kind == AttrKind::IntList || kind == AttrKind::SymbolList;
     case AttrForm::Symbols:
       return kind == AttrKind::SymbolList;
+    case AttrForm::Name:
+      return kind == AttrKind::Word;
   }
   return false;
 }
@@ -309,6 +311,8 @@ std::string_view form_text(AttrForm form) {
       return "a list";
     case AttrForm::Symbols:
       return "a list of symbols";
+    case AttrForm::Name:
+      return "a name";
   }
   return "";
 }

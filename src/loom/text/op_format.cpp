@@ -31,7 +31,8 @@ void add_modifiers(OpFormat& format, const FormatStep& step) {
   if (step.kind == FormatKind::Word) {
     const AttrSpec& spec = format.info->attrs[static_cast<size_t>(step.a)];
     add(spec.form == AttrForm::Enum ? enum_info(spec.enum_id).cases_text : spec.name);
-  } else if (step.kind == FormatKind::Clause || step.kind == FormatKind::OperandClause) {
+  } else if (step.kind == FormatKind::Clause || step.kind == FormatKind::OperandClause ||
+             step.kind == FormatKind::RangeClause) {
     add(step.text);
   }
 }

@@ -51,6 +51,21 @@ bool Parser::parse_attr_clause(const FormatStep& step) {
   return need(TokenKind::RightParen, "')'");
 }
 
+// `word(value to value)`
+bool Parser::parse_range_clause(const FormatStep& step) {
+  const auto& specs = current_.format->info->attrs;
+  const auto from = static_cast<size_t>(step.a);
+  const auto to = static_cast<size_t>(step.b);
+  if (!at_word(step.text)) return expected_error(std::string(step.text) + "(");
+  advance();
+  if (!need(TokenKind::LeftParen, "'('") || !parse_form(specs[from], attrs_[from], true)) {
+    return false;
+  }
+  if (!at_word("to")) return expected_error("'to'");
+  advance();
+  return parse_form(specs[to], attrs_[to], true) && need(TokenKind::RightParen, "')'");
+}
+
 // `<f|g>` after the operation's name
 bool Parser::parse_flags(const FormatStep& step) {
   if (!at(TokenKind::Less)) return true;
@@ -216,6 +231,11 @@ bool Parser::parse_form(const AttrSpec& spec, AttrId& out, bool in_clause) {
              (spec.form == AttrForm::List || symbols_only(out, last_list_));
     case AttrForm::Unit:
       out = module_.attrs.intern(Attr::unit());
+      return true;
+    case AttrForm::Name:
+      if (!at(TokenKind::Word) && !at(TokenKind::OpName)) return expected_error("a name");
+      out = module_.attrs.intern(Attr::word(module_.strings.intern(token_.text())));
+      advance();
       return true;
   }
   return false;

@@ -50,6 +50,8 @@ bool Parser::step(const FormatStep& step) {
       return parse_parameter(step);
     case FormatKind::Clause:
       return parse_attr_clause(step);
+    case FormatKind::RangeClause:
+      return parse_range_clause(step);
     case FormatKind::OperandClause:
       return parse_operand_clause(step);
     case FormatKind::Word:
@@ -104,8 +106,15 @@ bool Parser::starts(size_t pc) const {
     case FormatKind::Region:
       return at(TokenKind::LeftBrace);
     case FormatKind::Attr:
-      if (current_.format->info->attrs[static_cast<size_t>(step.a)].form == AttrForm::Dict) {
-        return at(TokenKind::LeftBrace);
+      switch (current_.format->info->attrs[static_cast<size_t>(step.a)].form) {
+        case AttrForm::Dict:
+          return at(TokenKind::LeftBrace);
+        case AttrForm::String:
+          return at(TokenKind::String);
+        case AttrForm::SymbolDef:
+          return at(TokenKind::Symbol);
+        default:
+          break;
       }
       [[fallthrough]];
     default:

@@ -141,6 +141,7 @@ class Parser {
   // --- parse_attr.cpp ---
   bool parse_attr(int slot);
   bool parse_attr_clause(const FormatStep& step);
+  bool parse_range_clause(const FormatStep& step);
   bool parse_flags(const FormatStep& step);
   bool parse_parameter(const FormatStep& step);
   bool parse_word(const FormatStep& step);

@@ -58,6 +58,7 @@ class Printer {
   void glue() { space_ = true; }
   void name(ValueId value) { append_value_name(out_, module_, value, namer_.numbers()); }
   void type(TypeId id) { append_type(out_, module_, id, namer_.numbers()); }
+  void range_clause(OpId op, const FormatElement& element);
   void operand_clause(OpId op, const FormatElement& element);
   void word(OpId op, const FormatElement& element);
   void key_arg(ValueId value);
@@ -339,6 +340,8 @@ void Printer::element(OpId op, const FormatElement& element) {
       return parameter(op, element);
     case FormatKind::Clause:
       return clause(op, element);
+    case FormatKind::RangeClause:
+      return range_clause(op, element);
     case FormatKind::OperandClause:
       return operand_clause(op, element);
     case FormatKind::Word:
@@ -442,6 +445,15 @@ void Printer::pack_list(OpId op, const FormatElement& element) {
   }
   out_ += ']';
   space_ = true;
+
+void Printer::range_clause(OpId op, const FormatElement& element) {
+  gap();
+  out_ += element.text;
+  out_ += '(';
+  attr(op, element.a, true);
+  out_ += " to ";
+  attr(op, element.b, true);
+  out_ += ')';
 }
 
 void Printer::operand_clause(OpId op, const FormatElement& element) {

@@ -171,7 +171,7 @@ void kernel_barrier(VerifyContext& c, OpId op) {
   }
 }
 
-void kernel_reduce(VerifyContext& c, OpId op) {
+void kernel_collective(VerifyContext& c, OpId op) {
   using enum OpKind;
   static_assert(attr_slot(KernelSubgroupReduce, "kind") ==
                 attr_slot(KernelWorkgroupReduce, "kind"));
