@@ -445,6 +445,7 @@ void Printer::pack_list(OpId op, const FormatElement& element) {
   }
   out_ += ']';
   space_ = true;
+}
 
 void Printer::range_clause(OpId op, const FormatElement& element) {
   gap();
