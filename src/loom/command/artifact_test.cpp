@@ -34,6 +34,44 @@ TEST(Artifact, ReadsBackWhatWasWritten) {
   EXPECT_EQ(write_artifact(*again, again->programs[0]), bytes);
 }
 
+PreparedPlan plan_with_counts() {
+  PreparedPlan plan = make_test_plan();
+  PreparedProgram& program = plan.programs[0];
+  program.transients = {{"counts", 64, 24, 16}};
+  program.indirect_storage = {{StorageClass::Transient, 0, 12, kCountBytes},
+                              {StorageClass::Rebindable, 1, 4, kCountBytes}};
+  program.commands[2].indirect = 0;
+  program.commands[3].indirect = 1;
+  return plan;
+}
+
+TEST(Artifact, KeepsTransientsAndIndirectCounts) {
+  const PreparedPlan plan = plan_with_counts();
+  Diagnostics diagnostics;
+  const auto again = read(write_artifact(plan, plan.programs[0]), diagnostics);
+  ASSERT_TRUE(again);
+  const PreparedProgram& program = again->programs[0];
+  EXPECT_EQ(cmd_core_text(*again, program), cmd_core_text(plan, plan.programs[0]));
+  EXPECT_EQ(slab_need(program).bytes, 88u);
+  EXPECT_EQ(count_form(program, program.commands[2]), CountForm::DynamicIndirect);
+  EXPECT_EQ(count_form(program, program.commands[3]), CountForm::StaticIndirect);
+}
+
+TEST(Artifact, CountsAndTransientsOutOfPlaceAreRefused) {
+  const auto refused = [](auto&& damage) {
+    PreparedPlan plan = plan_with_counts();
+    damage(plan.programs[0]);
+    Diagnostics diagnostics;
+    return !read(write_artifact(plan, plan.programs[0]), diagnostics);
+  };
+  EXPECT_FALSE(refused([](PreparedProgram&) {}));
+  EXPECT_TRUE(refused([](PreparedProgram& p) { p.transients[0].offset = 8; }));
+  EXPECT_TRUE(refused([](PreparedProgram& p) { p.transients[0].alignment = 3; }));
+  EXPECT_TRUE(refused([](PreparedProgram& p) { p.transients[0].length = 23; }));
+  EXPECT_TRUE(refused([](PreparedProgram& p) { p.indirect_storage[1].offset = 6; }));
+  EXPECT_TRUE(refused([](PreparedProgram& p) { p.commands[2].indirect = 2; }));
+}
+
 TEST(Artifact, SectionsAreAligned) {
   const PreparedPlan plan = make_test_plan();
   const std::string bytes = write_artifact(plan, plan.programs[0]);
