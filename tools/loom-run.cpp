@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -55,7 +56,7 @@ void declare(CLI::App& app, Flags& flags) {
   flags.cache.declare(app);
   app.add_option(
          "--executable", flags.executables,
-         "satisfy an entry with an executable made elsewhere (not supported yet): @e=FILE[:entry]")
+         "satisfy an entry with an ELF object or shared object made elsewhere: @e=FILE[:entry]")
       ->expected(1)
       ->take_all();
   app.add_option("--repeat", flags.repeat, "issue so many times")
@@ -177,18 +178,40 @@ std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
     return ExitCode::Environment;
   }
   if (flags.link.roots.size() > 1) return tool.usage_error("--root names one program");
-  if (!flags.executables.empty()) {
-    tool.diagnostics().emit(Diag::LoweringNotSupported, {},
-                            {{"op", "--executable"}, {"where", "by loom-run"}});
-    return ExitCode::Failure;
-  }
   return std::nullopt;
+}
+
+// "@e=FILE[:entry]"; a file whose name has a colon is meant when there is one.
+std::optional<std::vector<ExternalEntry>> external_entries(const Flags& flags) {
+  std::vector<ExternalEntry> externals;
+  for (const std::string& flag : flags.executables) {
+    const size_t equals = flag.find('=');
+    if (!flag.starts_with('@') || equals == flag.npos || equals + 1 == flag.size()) {
+      return std::nullopt;
+    }
+    ExternalEntry external{.symbol = flag.substr(1, equals - 1), .file = flag.substr(equals + 1)};
+    const size_t colon = external.file.rfind(':');
+    if (colon != flag.npos && !std::filesystem::exists(external.file)) {
+      external.name = external.file.substr(colon + 1);
+      external.file.resize(colon);
+    }
+    externals.push_back(std::move(external));
+  }
+  return externals;
+}
+
+// Whether an executable is for a device that this build does not have.
+bool lacks_device(const Diagnostics& diagnostics) {
+  return std::ranges::any_of(diagnostics.all(),
+                             [](const Diagnostic& d) { return d.id == Diag::RunExecutableDevice; });
 }
 
 ExitCode run(Tool& tool, const Flags& flags) {
   if (const auto refused = refuse(tool, flags)) return *refused;
   auto operands = Operands::parse(flags.operands);
   if (!operands) return tool.usage_error(operands.error());
+  auto externals = external_entries(flags);
+  if (!externals) return tool.usage_error("--executable takes @entry=FILE or @entry=FILE:name");
   Diagnostics& diagnostics = tool.diagnostics();
   Steps steps;
 
@@ -237,11 +260,12 @@ ExitCode run(Tool& tool, const Flags& flags) {
       flags.denormals == "flush" ? DenormalMode::Flush : DenormalMode::Keep;
   const auto cache = flags.cache.open(tool);
   code_options.cache = cache.get();
+  code_options.externals = std::move(*externals);
   const auto code = steps.run("compiling kernels", requests.size(), [&](Progress& progress) {
     code_options.compiled = [&] { progress.step(); };
     return HostCode::compile(*plan, requests, &*linked, code_options, diagnostics);
   });
-  if (!code) return tool.result();
+  if (!code) return lacks_device(diagnostics) ? ExitCode::Environment : tool.result();
 
   // Parameters are in place and every binding has storage that is large enough.
   const auto device = make_cpu_device();

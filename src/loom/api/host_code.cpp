@@ -82,7 +82,43 @@ bool report_in_source(const std::string& symbol, const Module& source, JitEngine
   return !engine.add(source, kernel, options, diagnostics);
 }
 
+bool elsewhere(const KernelRequest& request, const HostCodeOptions& options) {
+  return std::ranges::any_of(options.externals, [&](const ExternalEntry& external) {
+    return external.symbol == request.symbol;
+  });
+}
+
 }  // namespace
+
+bool HostCode::load_externals(const PreparedPlan& plan, std::span<const ExternalEntry> externals,
+                              Diagnostics& diagnostics) {
+  external_of_.assign(plan.entries.size(), nullptr);
+  const size_t errors = diagnostics.error_count();
+  for (const ExternalEntry& external : externals) {
+    const auto row = std::ranges::find(plan.entries, external.symbol, &EntryRequirement::symbol);
+    if (row == plan.entries.end()) {
+      std::string known;
+      for (size_t i = 0; i < plan.entries.size(); ++i) {
+        const std::string& name = plan.entries[i].symbol;
+        const auto first = std::ranges::find(plan.entries, name, &EntryRequirement::symbol);
+        if (first - plan.entries.begin() != static_cast<ptrdiff_t>(i)) continue;
+        known += (known.empty() ? "'@" : ", '@") + name + "'";
+      }
+      const std::string root = plan.programs.empty() ? "" : plan.programs[0].symbol;
+      diagnostics.emit(
+          Diag::RunExecutableUnknown, {},
+          {{"root", root}, {"symbol", external.symbol}, {"known", known.empty() ? "none" : known}});
+      continue;
+    }
+    auto code = ExternalCode::load(external, *row, *engine_, diagnostics);
+    if (!code) continue;
+    for (size_t i = 0; i < plan.entries.size(); ++i) {
+      if (plan.entries[i].symbol == external.symbol) external_of_[i] = code->entry();
+    }
+    externals_.push_back(std::move(*code));
+  }
+  return diagnostics.error_count() == errors;
+}
 
 std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
                                             std::span<const KernelRequest> requests,
@@ -90,13 +126,15 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
                                             Diagnostics& diagnostics) {
   std::unique_ptr<HostCode> code(new HostCode);
   code->engine_ = JitEngine::create(diagnostics);
-  if (!code->engine_) return nullptr;
+  if (!code->engine_ || !code->load_externals(plan, options.externals, diagnostics)) return nullptr;
 
   std::vector<Compiled> results(requests.size());
   std::atomic<size_t> next{0};
   const auto work = [&] {
     for (size_t i = next++; i < requests.size(); i = next++) {
-      compile_request(requests[i], *code->engine_, options, results[i]);
+      if (!elsewhere(requests[i], options)) {
+        compile_request(requests[i], *code->engine_, options, results[i]);
+      }
       if (options.compiled) options.compiled();
     }
   };
@@ -117,7 +155,7 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
   // Every request was tried; failures are reported in request order, whoever met them.
   const size_t errors = diagnostics.error_count();
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (results[i].kernel) continue;
+    if (results[i].kernel || elsewhere(requests[i], options)) continue;
     if (source == nullptr ||
         !report_in_source(requests[i].symbol, *source, *code->engine_, options.jit, diagnostics)) {
       copy_diagnostics(results[i].diagnostics, diagnostics);
@@ -127,6 +165,7 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
 
   std::unordered_map<int32_t, int32_t> kernel_of_request;
   for (size_t i = 0; i < requests.size(); ++i) {
+    if (!results[i].kernel) results[i].kernel.emplace();
     code->kernels_.push_back({std::move(*results[i].kernel), std::move(results[i].needs)});
     kernel_of_request[static_cast<int32_t>(requests[i].ordinal)] = static_cast<int32_t>(i);
   }
@@ -141,6 +180,11 @@ HostCode::Attachment HostCode::attach(const PreparedProgram& program) const {
   Attachment made;
   std::vector<const KernelNeeds*> needs;
   for (const uint32_t entry : program.slots) {
+    if (external_of_[entry] != nullptr) {
+      made.entries.push_back(reinterpret_cast<EntryAddress>(external_of_[entry]));
+      needs.push_back(nullptr);
+      continue;
+    }
     if (const int32_t kernel = kernel_of_[entry]; kernel >= 0) {
       const Kernel& serving = kernels_[static_cast<size_t>(kernel)];
       made.entries.push_back(reinterpret_cast<EntryAddress>(serving.code.entry()));

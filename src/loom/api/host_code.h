@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "loom/api/external_code.h"
 #include "loom/cache/cache.h"
 #include "loom/command/footprint.h"
 #include "loom/command/plan.h"
@@ -19,7 +20,8 @@ namespace loom {
 
 struct HostCodeOptions {
   JitOptions jit;
-  unsigned threads = 0;    // that compile; 0 takes all
+  unsigned threads = 0;                  // that compile; 0 takes all
+  std::vector<ExternalEntry> externals;  // entries whose code is elsewhere
   Cache* cache = nullptr;  // where code may come from and goes to; only used during the call
   std::function<void()> compiled;  // called after each request, from any thread
 };
@@ -30,7 +32,8 @@ class HostCode {
  public:
   // Compiles every request of the plan. `source` is the module that the plan was prepared from, if
   // it is still there: a kernel that cannot be compiled is then reported where it was written,
-  // which a request does not know. Null when an error was reported.
+  // which a request does not know. Entries that have code elsewhere are not compiled; one that the
+  // plan does not have is RUN/045. Null when an error was reported.
   static std::unique_ptr<HostCode> compile(const PreparedPlan& plan,
                                            std::span<const KernelRequest> requests,
                                            const Module* source, const HostCodeOptions& options,
@@ -44,6 +47,9 @@ class HostCode {
   Attachment attach(const PreparedProgram& program) const;
 
  private:
+  bool load_externals(const PreparedPlan& plan, std::span<const ExternalEntry> externals,
+                      Diagnostics& diagnostics);
+
   struct Kernel {
     JitKernel code;
     KernelNeeds needs;
@@ -52,6 +58,8 @@ class HostCode {
   std::unique_ptr<JitEngine> engine_;
   std::vector<Kernel> kernels_;     // by request
   std::vector<int32_t> kernel_of_;  // by EntryRequirement of the plan; -1 where there is none
+  std::vector<ExternalCode> externals_;
+  std::vector<LoomKernelEntry> external_of_;  // by EntryRequirement; null where there is none
 };
 
 }  // namespace loom

@@ -240,6 +240,7 @@ class Classifier {
                RequestClass& into) const {
     const bool first = into.arguments.empty();
     if (first) into.arguments.resize(command.argument_count);
+    if (module_.op(into.kernel).kind != KernelDef) return;
     const auto args = module_.args(module_.op_region(into.kernel, region_slot(KernelDef, "body")));
     for (uint32_t i = 0; i < command.argument_count; ++i) {
       const Argument& argument = program.arguments[command.argument_begin + i];
@@ -291,6 +292,7 @@ class Classifier {
 }  // namespace
 
 KernelDecisions kernel_decisions(const Module& module, OpId kernel) {
+  if (module.op(kernel).kind != KernelDef) return {};
   return DecisionFinder(module, kernel).take();
 }
 

@@ -6,7 +6,10 @@
 namespace loom {
 
 std::string launch_contract_text(const Module& module, OpId kernel) {
-  const RegionId body = module.op_region(kernel, region_slot(OpKind::KernelDef, "body"));
+  const bool external = module.op(kernel).kind == OpKind::KernelEntryDecl;
+  const RegionId body =
+      module.op_region(kernel, external ? region_slot(OpKind::KernelEntryDecl, "body")
+                                        : region_slot(OpKind::KernelDef, "body"));
   std::string text = "launch(";
   bool first = true;
   for (ValueId arg : module.args(body)) {
@@ -17,6 +20,7 @@ std::string launch_contract_text(const Module& module, OpId kernel) {
     append_type(text, module, module.type_of(arg));
   }
   text += ')';
+  if (external) return text;
   if (const auto where = where_predicates(module, kernel); !where.empty()) {
     text += " where ";
     append_predicates(text, module, where);

@@ -105,15 +105,18 @@ bool publish(const Module& module, const Projection& projection, const EntryTabl
              uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient,
              Diagnostics& diagnostics) {
   const Classification found = classify(module, entries, limit, plan);
+  uint32_t ordinal = 0;
   for (uint32_t i = 0; i < plan.entries.size(); ++i) {
     const RequestClass& of = found.classes[i];
+    // Somebody else has the code of an external entry.
+    if (module.op(of.kernel).kind != OpKind::KernelDef) continue;
     const ProjectedKernel& projected = projection.at(symbol_name(module, of.kernel));
     const bool fixed = projected.fixed_size.has_value() && !projected.uses_target;
     auto request =
         make_request(module, of, found.decisions[found.decisions_of[i]], fixed, diagnostics);
     if (!request) return false;
-    request->ordinal = i;
-    plan.entries[i].request = static_cast<int32_t>(i);
+    request->ordinal = ordinal;
+    plan.entries[i].request = static_cast<int32_t>(ordinal++);
     if (!recipient(std::move(*request))) return false;
   }
   return true;

@@ -55,9 +55,9 @@ class Projector {
     LOOM_CHECK(kernel.valid(), "a verified launch names a symbol of its module");
     const OpKind kind = module_.op(kernel).kind;
     if (kind == OpKind::KernelEntryDecl) {
-      diagnostics_.emit(Diag::LoweringNotSupported, module_.location(kernel),
-                        {{"op", "kernel.entry.decl"}, {"where", "in a prepared command program"}});
-      return nullptr;
+      return &projection_
+                  .emplace(symbol, ProjectedKernel{kernel, OpId(), stated_size(kernel), false})
+                  .first->second;
     }
     if (kind != OpKind::KernelDef) {
       diagnostics_
@@ -69,6 +69,19 @@ class Projector {
     ProjectedKernel projected = make_config(kernel, symbol);
     if (!projected.config.valid() || has_open_fact(projected)) return nullptr;
     return &projection_.emplace(symbol, projected).first->second;
+  }
+
+  // The workgroup size that an external entry's declaration states.
+  std::optional<std::array<uint32_t, 3>> stated_size(OpId entry) const {
+    constexpr unsigned kSize = attr_slot(OpKind::KernelEntryDecl, "workgroup_size");
+    if (!module_.has_attr(entry, kSize)) return std::nullopt;
+    std::array<uint32_t, 3> size{};
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t extent = module_.attr(entry, kSize).ints[i];
+      if (extent > std::numeric_limits<uint32_t>::max()) return std::nullopt;
+      size[i] = static_cast<uint32_t>(extent);
+    }
+    return size;
   }
 
   StringId config_name(StringId symbol) {

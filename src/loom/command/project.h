@@ -14,8 +14,8 @@ namespace loom {
 
 // What preparation knows of one kernel without opening its body.
 struct ProjectedKernel {
-  OpId kernel;  // the definition
-  OpId config;  // the pure function `@k$config`
+  OpId kernel;  // the definition, or an external entry's declaration
+  OpId config;  // the pure function `@k$config`; invalid for an external entry
   // Workgroup size where it does not depend on the workload. Otherwise `@k$config` returns it
   // behind the counts and each dispatch carries it in its workgroup_size clause.
   std::optional<std::array<uint32_t, 3>> fixed_size;

@@ -17,6 +17,7 @@
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/ModuleUtils.h>
 
 #include <mutex>
 #include <set>
@@ -24,6 +25,7 @@
 #include "loom/base/check.h"
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/op_info.h"
+#include "loom/ir/ir_text.h"
 #include "loom/target/x86/entry.h"
 
 namespace loom {
@@ -184,6 +186,31 @@ bool X86Codegen::Machine::emit(llvm::Module& module, OutputForm form, std::strin
 
 namespace {
 
+// A section with a line "name<TAB>(argument types)" for each entry, so that whoever loads the
+// object can tell what the entry takes.
+void state_contracts(const Module& module, std::span<const OpId> kernels,
+                     const std::vector<std::string>& names, llvm::Module& into) {
+  std::string text;
+  for (size_t i = 0; i < kernels.size(); ++i) {
+    text += names[i] + "\t(";
+    const char* separator = "";
+    for (const ValueId arg :
+         module.args(module.op_region(kernels[i], region_slot(KernelDef, "body")))) {
+      text += separator + type_text(module, module.type_of(arg));
+      separator = ", ";
+    }
+    text += ")\n";
+  }
+  llvm::Constant* const bytes =
+      llvm::ConstantDataArray::getString(into.getContext(), text, /*AddNull=*/false);
+  auto* const global =
+      new llvm::GlobalVariable(into, bytes->getType(), /*isConstant=*/true,
+                               llvm::GlobalValue::PrivateLinkage, bytes, "loom_kernels");
+  global->setSection(".loom.kernels");
+  global->setAlignment(llvm::Align(1));
+  llvm::appendToCompilerUsed(into, {global});
+}
+
 // The names of the entries; nullopt, with a diagnostic, when an object cannot hold one.
 std::optional<std::vector<std::string>> entry_names(const Module& module,
                                                     std::span<const OpId> kernels,
@@ -232,6 +259,7 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   into.setTargetTriple(kTriple);
   into.setDataLayout(cpp(machine_->target).createDataLayout());
   machine_->lower(module, *plan, names, into);
+  if (name.empty()) state_contracts(module, kernels, names, into);
   const bool is_large = plan->largest_body > kMaxOptimizedOps;
   cpp(machine_->target)
       .setOptLevel(static_cast<llvm::CodeGenOptLevel>(

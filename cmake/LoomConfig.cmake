@@ -1,0 +1,2 @@
+include(${CMAKE_CURRENT_LIST_DIR}/LoomTargets.cmake)
+include(${CMAKE_CURRENT_LIST_DIR}/LoomCommand.cmake)

@@ -1,0 +1,28 @@
+# The installed package: the programs, one shared library with the C++ and C surface, its two headers
+# and the CMake functions that applications use. find_package(Loom) gives Loom::loom.
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+# Only api is taken whole: what it does not reach is of no use outside.
+file(WRITE ${CMAKE_BINARY_DIR}/loom_shared.cpp "")
+add_library(loom SHARED ${CMAKE_BINARY_DIR}/loom_shared.cpp)
+target_link_libraries(loom PRIVATE $<LINK_LIBRARY:WHOLE_ARCHIVE,loom_api>)
+target_include_directories(loom INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+set_target_properties(loom PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+                                      INSTALL_RPATH_USE_LINK_PATH TRUE)
+
+set(loom_package ${CMAKE_INSTALL_LIBDIR}/cmake/Loom)
+install(TARGETS loom EXPORT LoomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES src/loom/api/loom.h src/loom/api/loom_c.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/api)
+# Kernels that are written by hand follow this header.
+install(FILES src/loom/target/x86/kernel_abi.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/target/x86)
+get_property(loom_programs GLOBAL PROPERTY LOOM_PROGRAMS)
+set_target_properties(${loom_programs} PROPERTIES INSTALL_RPATH_USE_LINK_PATH TRUE)
+install(TARGETS ${loom_programs} EXPORT LoomTargets RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+install(EXPORT LoomTargets NAMESPACE Loom:: DESTINATION ${loom_package})
+write_basic_package_version_file(${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake
+                                 COMPATIBILITY SameMajorVersion)
+install(FILES cmake/LoomConfig.cmake cmake/LoomCommand.cmake cmake/LoomKernels.cmake
+              ${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake DESTINATION ${loom_package})

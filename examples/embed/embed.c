@@ -1,0 +1,56 @@
+/* Runs a command program inside a C application: embed_c double.loom */
+#include <stdio.h>
+
+#include "loom/api/loom_c.h"
+
+static int fail(loom_messages* messages) {
+  fputs(loom_messages_text(messages), stderr);
+  return 1;
+}
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  /* Functions are only ever added, so a library that is at least as new will do. */
+  if (loom_abi_version() < LOOM_ABI_VERSION) {
+    fputs("the Loom library is older than this program\n", stderr);
+    return 1;
+  }
+  loom_context* context = loom_context_create();
+  loom_messages* messages = loom_messages_create(context);
+  loom_modules* inputs = loom_modules_create(context);
+  loom_linked* linked = NULL;
+  loom_plan* plan = NULL;
+  loom_executables* code = NULL;
+  loom_device* device = loom_device_create_cpu(0);
+  loom_program* program = NULL;
+  const char* const names[] = {"twice"};
+  const loom_strings roots = {names, 1};
+  if (loom_modules_add_file(inputs, argv[1], messages) != LOOM_OK ||
+      loom_link(inputs, NULL, NULL, messages, &linked) != LOOM_OK ||
+      loom_prepare(linked, &roots, messages, &plan) != LOOM_OK ||
+      loom_compile(plan, NULL, messages, &code) != LOOM_OK ||
+      loom_materialize(device, plan, 0, code, NULL, messages, &program) != LOOM_OK) {
+    return fail(messages);
+  }
+  float input[4] = {1, 2, 3, 4};
+  float output[4] = {0, 0, 0, 0};
+  loom_invocation* invocation = loom_invocation_create(program);
+  if (loom_bind_name(invocation, "input", input, sizeof input, messages) != LOOM_OK ||
+      loom_bind_name(invocation, "output", output, sizeof output, messages) != LOOM_OK ||
+      loom_issue(invocation, messages) != LOOM_OK) {
+    return fail(messages);
+  }
+  printf("%g %g %g %g\n", output[0], output[1], output[2], output[3]);
+
+  /* In any order: each handle keeps alive what it was made from. */
+  loom_invocation_destroy(invocation);
+  loom_program_destroy(program);
+  loom_device_destroy(device);
+  loom_executables_destroy(code);
+  loom_plan_destroy(plan);
+  loom_linked_destroy(linked);
+  loom_modules_destroy(inputs);
+  loom_messages_destroy(messages);
+  loom_context_destroy(context);
+  return 0;
+}

@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Installs the package, builds the applications of examples/embed against it, outside of this tree,
+# and runs them and what loom_command_binary() made:  run.sh <source folder> <build folder>
+set -euo pipefail
+source_folder=$1
+build_folder=$2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cmake --install "$build_folder" --prefix "$work/installed" >/dev/null
+cp -r "$source_folder/examples/embed" "$work/embed"
+cmake -S "$work/embed" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/installed" >/dev/null
+cmake --build "$work/build" >/dev/null
+expect() {
+  if [[ $1 != "$2" ]]; then
+    printf 'expected:\n%s\nbut got:\n%s\n' "$1" "$2"
+    exit 1
+  fi
+}
+expect $'4 8 12 16\n8 12 16 20' "$("$work/build/embed_cpp" "$work/embed/double.loom")"
+expect '4 8 12 16' "$("$work/build/embed_c" "$work/embed/double.loom")"
+made=$work/build/double_command
+expect $'commands\nmanifest.json\nrequests\nx86_64' "$(LC_ALL=C ls "$made")"
+expect 'twice.loomcmd kernel-0.loombc kernel-0.o' \
+  "$(ls "$made/commands") $(ls "$made/requests") $(ls "$made/x86_64")"
+"$work/installed/bin/loom-report" show "$made/commands/twice.loomcmd" | grep -q 'cmd.core.dispatch'
