@@ -116,6 +116,17 @@ void AccessFlow::visit(OpId op) {
       return mark(operands[operand_slot(ViewLoad, "w")], kRead);
     case ViewStore:
       return mark(operands[operand_slot(ViewStore, "w")], kWrite);
+    case KernelAsyncCopy:
+    case KernelAsyncCopyMask:
+    case KernelAsyncGather:
+    case KernelAsyncGatherMask:
+      mark(operands[0], kRead);
+      return mark(operands[1], kWrite);
+    case KernelAsyncGroup:
+    case KernelAsyncWait:
+    case SanitizerAssertAccess:
+    case SanitizerAssertLayout:
+      return;  // no access of its own
     case ScfFor:
       return visit_loop(op);
     case ScfYield:

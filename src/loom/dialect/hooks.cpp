@@ -92,7 +92,56 @@ VerifyHook verify_hook(OpKind kind) {
       return verify::kernel_barrier;
     case KernelSubgroupReduce:
     case KernelWorkgroupReduce:
+    case KernelSubgroupScan:
+    case KernelWorkgroupScan:
       return verify::kernel_collective;
+    case KernelSubgroupShuffle:
+    case KernelSubgroupBroadcast:
+    case KernelSubgroupBroadcastFirst:
+    case KernelSubgroupMatchAny:
+    case KernelSubgroupMatchAll:
+      return verify::kernel_lanes;
+    case KernelExit:
+      return verify::kernel_exit;
+    case KernelAsyncCopy:
+    case KernelAsyncCopyMask:
+    case KernelAsyncGather:
+    case KernelAsyncGatherMask:
+      return verify::kernel_async_transfer;
+    case KernelAsyncWait:
+      return verify::kernel_async_wait;
+    case SanitizerAssertValue:
+    case SanitizerAssertOp:
+      return verify::assume;
+    case SanitizerAssertAccess:
+      return verify::sanitizer_assert_access;
+    case SanitizerAssertLayout:
+      return verify::sanitizer_assert_layout;
+    case CheckCase:
+      return verify::check_case;
+    case CheckBenchmark:
+      return verify::check_benchmark;
+    case CheckParamRange:
+    case CheckParamChoice:
+    case CheckParamSeed:
+      return verify::check_param;
+    case CheckLiteral:
+      return verify::check_literal;
+    case CheckGenerateFill:
+    case CheckGenerateIota:
+    case CheckGenerateRandomUniform:
+      return verify::check_generate;
+    case CheckFileReadNpy:
+    case CheckFileWriteNpy:
+      return verify::check_file;
+    case CheckTensorView:
+      return verify::check_tensor_view;
+    case CheckOracleCall:
+      return verify::check_oracle_call;
+    case CheckExpectClose:
+      return verify::check_expect_close;
+    case CheckExpectShape:
+      return verify::check_expect_shape;
     case CommandProgramDef:
     case CommandProgramDecl:
       return verify::command_program;

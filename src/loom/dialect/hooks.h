@@ -48,6 +48,12 @@ class VerifyContext {
   void type_mismatch(OpId op, std::string label_a, TypeId type_a, std::string label_b,
                      TypeId type_b);
 
+  // In a check, the storage of a tensor can be bound to a formal buffer.
+  bool binds_tensor(TypeId formal, TypeId found) const {
+    return body == BodyKind::Check && module.types[formal].kind == TypeKind::Buffer &&
+           module.types[found].kind == TypeKind::Tensor;
+  }
+
   std::string_view op_name(OpId op) const { return op_info(module.op(op).kind).name; }
   std::string type(ValueId value) const;
   std::string name(ValueId value) const;                 // "'%x'"
@@ -136,10 +142,8 @@ void kernel_collective(VerifyContext& c, OpId op);  // reductions and scans
 void kernel_lanes(VerifyContext& c, OpId op);       // shuffles, broadcasts and matches
 void kernel_exit(VerifyContext& c, OpId op);
 void kernel_async_transfer(VerifyContext& c, OpId op);
-void kernel_async_group(VerifyContext& c, OpId op);
 void kernel_async_wait(VerifyContext& c, OpId op);
 
-void sanitizer_assert(VerifyContext& c, OpId op);  // of values and operands
 void sanitizer_assert_access(VerifyContext& c, OpId op);
 void sanitizer_assert_layout(VerifyContext& c, OpId op);
 

@@ -22,4 +22,7 @@ void check_cache(VerifyContext& c, OpId op);
 // element of `value`: STRUCTURE/014, TYPE/003. Kinds that exchange need a result.
 void check_atomic(VerifyContext& c, OpId op, ValueId value);
 
+// The space that the program itself states for a buffer; Unknown where nothing does.
+MemorySpace stated_space(const VerifyContext& c, ValueId buffer);
+
 }  // namespace loom::verify

@@ -22,8 +22,13 @@ Variance variance_of_query(const Module& module, OpId op) {
     case KernelWorkitemId:
     case KernelWorkitemDispatchId:
     case KernelSubgroupLaneId:
+    case KernelSubgroupShuffle:
+    case KernelSubgroupScan:
+    case KernelWorkgroupScan:
+    case KernelSubgroupMatchAny:
       return kVarying;
     case KernelSubgroupId:
+    case KernelSubgroupActiveMask:
       return kSubgroupUniform;
     case KernelWorkgroupId:
       return kWorkgroupUniform;
@@ -115,14 +120,26 @@ void VarianceFlow::visit(OpId op) {
     case FuncCall:
       return visit_call(op);
     case KernelWorkgroupReduce:
+    case KernelWorkgroupVoteAny:
+    case KernelWorkgroupVoteAll:
+    case KernelWorkgroupVoteCount:
       return flow_to_results(module_.operand(op, 0), op, kWorkgroupUniform);
     case KernelSubgroupReduce: {
       const bool clusters = module_.has_attr(op, attr_slot(KernelSubgroupReduce, "cluster_size"));
       return flow_to_results(module_.operand(op, 0), op, clusters ? kVarying : kSubgroupUniform);
     }
+    case KernelSubgroupBroadcast:
+    case KernelSubgroupBroadcastFirst:
+    case KernelSubgroupVoteAny:
+    case KernelSubgroupVoteAll:
+    case KernelSubgroupVoteBallot:
+    case KernelSubgroupMatchAll:
+      return flow_to_results(module_.operand(op, 0), op, kSubgroupUniform);
     default:
       if (module_.op(op).result_count == 0) return;
-      raise(module_.result(op), variance_of_query(module_, op));
+      for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+        raise(module_.result(op, i), variance_of_query(module_, op));
+      }
       for (const ValueId operand : module_.operands(op)) flow_to_results(operand, op);
   }
 }
@@ -209,6 +226,7 @@ class UniformityChecker {
     const Uniformity uniformity(module_, roots);
     uniformity_ = &uniformity;
     for (const OpId root : roots) {
+      exited_ = {};
       for_each_nested(module_, root, [&](OpId op) { check_op(op); });
     }
   }
@@ -218,7 +236,7 @@ class UniformityChecker {
     const Control& around = control_[module_.op(op).parent.index()];
     const OpKind kind = module_.op(op).kind;
     Control inside = around;
-    const unsigned deciding = kind == ScfFor ? 3 : kind == ScfIf ? 1 : 0;
+    const unsigned deciding = kind == ScfFor ? 3 : kind == ScfIf || kind == KernelExit ? 1 : 0;
     for (unsigned i = 0; i < deciding; ++i) {
       const Variance variance = uniformity_->of(module_.operand(op, i));
       if (variance > inside.variance) inside = {variance, op};
@@ -226,11 +244,14 @@ class UniformityChecker {
     for (unsigned i = 0; i < module_.op(op).region_count; ++i) {
       control_[module_.op_region(op, i).index()] = inside;
     }
+    // Subgroups go on with the lanes that are left; a workgroup needs all of its invocations.
+    if (kind == KernelExit && inside.variance > exited_.variance) exited_ = inside;
     if (op_info(kind).has(trait::Convergent)) check_convergent(op, around);
   }
 
-  void check_convergent(OpId op, const Control& control) {
+  void check_convergent(OpId op, const Control& around) {
     const bool subgroup = scope_is_subgroup(op);
+    const Control& control = !subgroup && exited_.variance > around.variance ? exited_ : around;
     if (control.variance <= (subgroup ? kSubgroupUniform : kWorkgroupUniform)) return;
     diagnostics_
         .emit(Diag::StructureNotUniform, module_.location(op),
@@ -244,7 +265,7 @@ class UniformityChecker {
 
   bool scope_is_subgroup(OpId op) const {
     const OpKind kind = module_.op(op).kind;
-    if (kind != KernelBarrier) return kind == KernelSubgroupReduce;
+    if (kind != KernelBarrier) return op_info(kind).name.starts_with("kernel.subgroup.");
     const auto scope = module_.attr(op, attr_slot(KernelBarrier, "scope")).bits;
     return enum_info(EnumId::Scope).cases[scope] == "subgroup";
   }
@@ -253,6 +274,7 @@ class UniformityChecker {
   Diagnostics& diagnostics_;
   const Uniformity* uniformity_ = nullptr;
   std::vector<Control> control_;  // by region
+  Control exited_;                // who left through kernel.exit before
 };
 
 Uniformity::Uniformity(const Module& module, const std::vector<OpId>& roots)

@@ -2,7 +2,7 @@
 #include <fmt/core.h>
 #include <bit>
 
-#include "loom/dialect/hooks.h"
+#include "loom/dialect/memory_rules.h"
 #include "loom/ir/ir_text.h"
 
 namespace loom::verify {
@@ -19,7 +19,8 @@ void check_alignment(VerifyContext& c, OpId op, std::string_view attribute, int6
   c.bad_attribute(op, attribute, fmt::format("{} is not a positive power of two", value));
 }
 
-// The space that the program itself states for a root; Unknown where nothing does.
+}  // namespace
+
 MemorySpace stated_space(const VerifyContext& c, ValueId value) {
   for (;;) {
     const Value& v = c.module.value(value);
@@ -49,8 +50,6 @@ MemorySpace stated_space(const VerifyContext& c, ValueId value) {
     }
   }
 }
-
-}  // namespace
 
 void buffer_alloca(VerifyContext& c, OpId op) {
   const auto space =

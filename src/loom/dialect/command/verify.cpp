@@ -69,7 +69,7 @@ void command_program_launch(VerifyContext& c, OpId op) {
     for (size_t i = 0; i < formals.size(); ++i) {
       const TypeId formal = c.module.type_of(formals[i]);
       const TypeId found = c.module.type_of(actuals[i]);
-      if (match.same(formal, found)) continue;
+      if (match.same(formal, found) || c.binds_tensor(formal, found)) continue;
       c.type_mismatch(op, fmt::format("{} {}", groups[g].label, i), found,
                       fmt::format("{} {} of {}", groups[g].label, i, callee_text), formal);
     }

@@ -77,7 +77,7 @@ void func_call(VerifyContext& c, OpId op) {
   for (size_t i = 0; arguments_fit && i < formals.size(); ++i) {
     const TypeId formal = c.module.type_of(formals[i]);
     const TypeId found = c.module.type_of(actuals[i]);
-    if (match.same(formal, found)) continue;
+    if (match.same(formal, found) || c.binds_tensor(formal, found)) continue;
     c.type_mismatch(op, fmt::format("call argument {}", i), found,
                     fmt::format("parameter {} of {}", i, callee_text), formal);
   }

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "loom/dialect/hooks.h"
+#include "loom/dialect/kernel/async.h"
 #include "loom/dialect/signature.h"
 #include "loom/ir/ir_text.h"
 
@@ -35,7 +36,7 @@ void check_arguments(VerifyContext& c, OpId op, OpId kernel, std::span<const Val
     const TypeId found = c.module.type_of(actuals[i]);
     const TypeKind found_kind = c.module.types[found].kind;
     if (c.module.types[formal].kind == TypeKind::Buffer &&
-        (found_kind == TypeKind::View || found_kind == TypeKind::Tensor)) {
+        (found_kind == TypeKind::View || c.binds_tensor(formal, found))) {
       continue;
     }
     if (match.same(formal, found)) continue;
@@ -86,6 +87,18 @@ void check_extents(VerifyContext& c, OpId op, unsigned slot, std::string_view at
 
 bool is_float_kind(std::string_view kind) { return kind.ends_with('f'); }
 
+void check_clusters(VerifyContext& c, OpId op, unsigned size, unsigned stride) {
+  for (const auto& [slot, name] :
+       {std::pair{size, "cluster_size"}, std::pair{stride, "cluster_stride"}}) {
+    if (c.module.has_attr(op, slot) && c.module.attr(op, slot).value() <= 0) {
+      c.bad_attribute(op, name, fmt::format("{} is not positive", c.module.attr(op, slot).value()));
+    }
+  }
+  if (c.module.has_attr(op, stride) && !c.module.has_attr(op, size)) {
+    c.bad_attribute(op, "cluster_stride", "it needs 'cluster_size'");
+  }
+}
+
 }  // namespace
 
 void kernel_contract(VerifyContext& c, OpId op) {
@@ -96,6 +109,7 @@ void kernel_contract(VerifyContext& c, OpId op) {
       !c.module.has_attr(op, attr_slot(KernelDef, "export"))) {
     c.bad_attribute(op, "linkage", "it needs 'export'");
   }
+  if (c.module.op(op).kind == KernelDef) check_async_uses(c, op);
 }
 
 void kernel_entry_decl(VerifyContext& c, OpId op) {
@@ -175,6 +189,8 @@ void kernel_collective(VerifyContext& c, OpId op) {
   using enum OpKind;
   static_assert(attr_slot(KernelSubgroupReduce, "kind") ==
                 attr_slot(KernelWorkgroupReduce, "kind"));
+  static_assert(attr_slot(KernelSubgroupReduce, "kind") == attr_slot(KernelSubgroupScan, "kind"));
+  static_assert(attr_slot(KernelSubgroupReduce, "kind") == attr_slot(KernelWorkgroupScan, "kind"));
   const Attr& attr = c.module.attr(op, attr_slot(KernelSubgroupReduce, "kind"));
   const std::string_view kind = enum_info(EnumId::CombiningKind).cases[attr.bits];
   const ValueId value = c.module.operand(op, 0);
@@ -189,17 +205,33 @@ void kernel_collective(VerifyContext& c, OpId op) {
              {"constraint",
               fmt::format("a {0} or a rank-1 vector of {0}s to combine by {1}", element, kind)}});
   }
-  if (c.module.op(op).kind != KernelSubgroupReduce) return;
-  constexpr unsigned kSize = attr_slot(KernelSubgroupReduce, "cluster_size");
-  constexpr unsigned kStride = attr_slot(KernelSubgroupReduce, "cluster_stride");
-  for (const auto& [slot, name] : {std::pair{kSize, "cluster_size"}, {kStride, "cluster_stride"}}) {
-    if (c.module.has_attr(op, slot) && c.module.attr(op, slot).value() <= 0) {
-      c.bad_attribute(op, name, fmt::format("{} is not positive", c.module.attr(op, slot).value()));
-    }
+  const OpKind op_kind = c.module.op(op).kind;
+  if (op_kind == KernelSubgroupReduce) {
+    check_clusters(c, op, attr_slot(KernelSubgroupReduce, "cluster_size"),
+                   attr_slot(KernelSubgroupReduce, "cluster_stride"));
+  } else if (op_kind == KernelSubgroupScan) {
+    check_clusters(c, op, attr_slot(KernelSubgroupScan, "cluster_size"),
+                   attr_slot(KernelSubgroupScan, "cluster_stride"));
   }
-  if (c.module.has_attr(op, kStride) && !c.module.has_attr(op, kSize)) {
-    c.bad_attribute(op, "cluster_stride", "it needs 'cluster_size'");
-  }
+}
+
+void kernel_lanes(VerifyContext& c, OpId op) {
+  const ValueId value = c.module.operand(op, 0);
+  const Type& type = c.module.types[c.module.type_of(value)];
+  if (type.kind != TypeKind::Vector || type.rank() == 1) return;
+  c.error(op, Diag::TypeOperandConstraint,
+          {{"op", std::string(c.op_name(op))},
+           {"operand", value_name_text(c.module, value)},
+           {"type", c.type(value)},
+           {"constraint", "a payload scalar or a rank-1 vector"}});
+}
+
+void kernel_exit(VerifyContext& c, OpId op) {
+  const OpId parent = c.module.region(c.module.op(op).parent).parent;
+  if (parent.valid() && c.module.op(parent).kind == OpKind::KernelDef) return;
+  c.error(op, Diag::StructureAncestor,
+          {{"op", std::string(c.op_name(op))},
+           {"ancestor", "the device body itself, not a region or function in it"}});
 }
 
 }  // namespace loom::verify
