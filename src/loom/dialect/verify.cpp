@@ -186,7 +186,10 @@ void Verifier::check_place(OpId op, const OpInfo& info) {
     error(op, Diag::StructureAncestor,
           {{"op", std::string(info.name)}, {"ancestor", std::string(ancestor)}});
   };
-  if (info.has(trait::KernelQuery | trait::DeviceOnly) && !allows_queries()) {
+  // Elsewhere what a collective does is reported as an effect.
+  const bool device =
+      info.has(trait::KernelQuery) || (info.has(trait::DeviceOnly) && body == BodyKind::Function);
+  if (device && !allows_queries()) {
     needs("a kernel's device body or an inline function");
   }
   if (info.has(trait::CheckOnly) && body != BodyKind::Check) {

@@ -19,8 +19,6 @@ SourceFiles& files_of(std::span<const LinkInput> inputs, const LibraryIndex& lib
   return (inputs.empty() ? libraries.libraries() : inputs).front().module.files();
 }
 
-uint64_t place_key(uint32_t module, OpId op) { return (uint64_t{module} << 32) | op.index(); }
-
 // A declaration that nothing in a link has to define.
 bool is_external(const Module& module, OpId op) {
   const OpKind kind = module.op(op).kind;
@@ -56,6 +54,7 @@ std::optional<Module> Linker::run(std::vector<LinkedSymbol>* plan) {
   const size_t errors = diagnostics_.error_count();
   add_roots();
   for (uint32_t i = 0; i < nodes_.size() && !diagnostics_.stopped(); ++i) expand(i);
+  for (uint32_t i = add_benchmarks(); i < nodes_.size() && !diagnostics_.stopped(); ++i) expand(i);
   report_unresolved();
   if (diagnostics_.error_count() != errors) return std::nullopt;
   // From here on every reference has a node, and every node a clone.
@@ -63,13 +62,14 @@ std::optional<Module> Linker::run(std::vector<LinkedSymbol>* plan) {
   if (!assign_names(order) || !apply_renames()) return std::nullopt;
   for (uint32_t i : order) {
     result_.append(result_.body(), nodes_[i].copy);
-    result_.define_symbol(nodes_[i].name, nodes_[i].copy);
+    if (nodes_[i].name.valid()) result_.define_symbol(nodes_[i].name, nodes_[i].copy);
   }
   add_import_records();
   if (!specialize()) return std::nullopt;
   if (plan != nullptr) {
     for (uint32_t i : order) {
       const Node& node = nodes_[i];
+      if (!node.name.valid()) continue;  // nothing to call it by
       plan->push_back({std::string(result_.strings.text(node.name)), name_of(node.place),
                        input_of(node.place.module).path, is_library(node.place.module), node.copy,
                        node.reason});
@@ -459,6 +459,7 @@ std::vector<uint32_t> Linker::output_order() const {
 void Linker::claim_name(uint32_t index, bool may_rename) {
   Node& node = nodes_[index];
   node.name = symbol_name(result_, node.copy);
+  if (!node.name.valid()) return;
   if (taken_.try_emplace(node.name, index).second || !may_rename) return;
   const std::string base(result_.strings.text(node.name));
   for (uint64_t n = 1; !taken_.try_emplace(node.name, index).second; ++n) {
@@ -478,6 +479,7 @@ bool Linker::assign_names(std::span<const uint32_t> order) {
   for (uint32_t i : order) {
     if (renamable(nodes_[i])) continue;
     claim_name(i, false);
+    if (!nodes_[i].name.valid()) continue;
     const Node& owner = nodes_[taken_.at(nodes_[i].name)];
     if (&owner == &nodes_[i]) continue;
     diagnostics_.emit(Diag::LinkAmbiguous, location_of(nodes_[i].place),
@@ -531,6 +533,7 @@ bool Linker::apply_renames() {
       rewrite(node.copy);
       for_each_nested(result_, node.copy, rewrite);
     }
+    if (!node.name.valid()) continue;
     result_.set_attr(node.copy, static_cast<unsigned>(own_slot),
                      result_.attrs.intern(Attr::symbol(node.name)));
   }

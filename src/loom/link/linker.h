@@ -17,6 +17,10 @@ namespace loom {
 // Reaches symbols breadth first from the roots. A symbol is cloned when it is reached, its
 // configuration is bound in the clone, and what the clone then mentions is reached next. At the end
 // the clones get their names and their places in the result.
+inline uint64_t place_key(uint32_t module, OpId op) {
+  return (uint64_t{module} << 32) | op.index();
+}
+
 class Linker {
  public:
   Linker(std::span<const LinkInput> inputs, const LibraryIndex& libraries,
@@ -58,6 +62,7 @@ class Linker {
   void add_roots();
   void add_explicit_root(const std::string& name);
   void add_root(Place place, std::string reason);
+  uint32_t add_benchmarks();
   bool is_root_by_default(const Module& module, OpId op, std::string& reason) const;
 
   // What the symbol that `module` calls by that name is, once declarations are looked through.

@@ -2,6 +2,7 @@
 #include <fmt/core.h>
 
 #include "loom/dialect/hooks.h"
+#include "loom/dialect/kernel/async.h"
 #include "loom/dialect/signature.h"
 
 namespace loom::verify {
@@ -47,6 +48,7 @@ void func_def(VerifyContext& c, OpId op) {
     c.bad_attribute(op, "export_metadata", "only a public or exported function takes it");
   }
   check_return(c, op);
+  if (c.module.has_attr(op, attr_slot(FuncDef, "inlining"))) check_async_uses(c, op);
 }
 
 void func_call(VerifyContext& c, OpId op) {
