@@ -104,6 +104,9 @@ class RandomProgram {
     }
     const auto result = result_type(info, operands);
     if (!result) return false;
+    const auto bits_of = [&](TypeId type) { return scalar_bits(module_.types[type].element); };
+    const uint32_t bits = operands.empty() ? 1 : bits_of(module_.type_of(operands[0]));
+    const uint32_t width = 1 + roll(std::min(bits, bits_of(*result)));  // of a bit field
     std::vector<AttrId> attrs;
     for (const AttrSpec& spec : info.attrs) {
       if (spec.form == AttrForm::Enum && spec.enum_id == EnumId::GeluForm) return false;
@@ -112,6 +115,10 @@ class RandomProgram {
       if (spec.form == AttrForm::Enum) {
         const auto cases = static_cast<uint32_t>(enum_info(spec.enum_id).cases.size());
         attr = module_.attrs.intern(Attr::enumeration(roll(cases)));
+      }
+      if (spec.form == AttrForm::Integer) {
+        const uint32_t number = spec.name == "width" ? width : roll(bits - width + 1);
+        attr = module_.attrs.intern(Attr::integer(number));
       }
       // Fast-math flags would allow other results.
       if (spec.form == AttrForm::Flags && spec.flags == FlagSetId::Overflow && roll(4) == 0) {

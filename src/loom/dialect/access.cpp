@@ -112,6 +112,35 @@ void AccessFlow::visit(OpId op) {
     case ScfSelect:
       derive(module_.result(op), operands[1]);
       return derive(module_.result(op), operands[2]);
+    case BufferAssumeSameRoot:
+      derive(module_.result(op), operands[0]);
+      return derive(module_.result(op), operands[1]);
+    case ScfLookup:
+      for (unsigned i = 1; i < operands.size(); ++i) {
+        derive(module_.result(op, (i - 1) % module_.op(op).result_count), operands[i]);
+      }
+      return;
+    case ScfWhile: {
+      const auto args = module_.args(module_.op_region(op, 0));
+      for (unsigned i = 0; i < operands.size(); ++i) derive(args[i], operands[i]);
+      return;
+    }
+    case ScfCondition: {
+      const OpId loop = module_.region(module_.op(op).parent).parent;
+      const auto args = module_.args(module_.op_region(loop, 1));
+      for (unsigned i = 1; i < operands.size(); ++i) {
+        derive(args[i - 1], operands[i]);
+        derive(module_.result(loop, i - 1), operands[i]);
+      }
+      return;
+    }
+    case BufferLength:
+    case ViewPrefetch:
+      return;
+    case ViewAtomicLoad:
+      return mark(operands[operand_slot(ViewAtomicLoad, "w")], kRead);
+    case ViewAtomicStore:
+      return mark(operands[operand_slot(ViewAtomicStore, "w")], kWrite);
     case ViewLoad:
       return mark(operands[operand_slot(ViewLoad, "w")], kRead);
     case ViewStore:
@@ -171,6 +200,11 @@ void AccessFlow::visit_yield(OpId op) {
   const OpId parent = module_.region(region).parent;
   const auto values = module_.operands(op);
   const auto args = module_.args(region);
+  if (module_.op(parent).kind == ScfWhile) {
+    const auto next = module_.args(module_.op_region(parent, 0));
+    for (unsigned i = 0; i < values.size(); ++i) derive(next[i], values[i]);
+    return;
+  }
   for (unsigned i = 0; i < values.size(); ++i) {
     derive(module_.result(parent, i), values[i]);
     if (module_.op(parent).kind == ScfFor) derive(args[i + 1], values[i]);

@@ -1,6 +1,7 @@
 #include "loom/dialect/eval.h"
 
 #include <algorithm>
+#include <bit>
 #include <limits>
 
 #include "loom/dialect/eval_float.h"
@@ -103,6 +104,61 @@ EvalStatus divide(OpKind op, ScalarValue a, ScalarValue b, ScalarValue& result) 
   return wrapped(kind, static_cast<uint64_t>(quotient ? x / y : x % y), result);
 }
 
+// Quotients that round up or down instead of toward zero.
+EvalStatus divide_rounded(OpKind op, ScalarValue a, ScalarValue b, ScalarValue& result) {
+  if (op == ScalarCeilDivUI) {
+    if (b.bits == 0) return ContractViolation;
+    return wrapped(a.kind, a.bits / b.bits + (a.bits % b.bits != 0 ? 1 : 0), result);
+  }
+  ScalarValue quotient;
+  if (const EvalStatus status = divide(ScalarDivSI, a, b, quotient); status != Ok) return status;
+  const int64_t x = as_signed(a);
+  const int64_t y = as_signed(b);
+  const bool inexact = x % y != 0;
+  const bool negative = (x < 0) != (y < 0);
+  uint64_t bits = quotient.bits;
+  if (inexact && op == ScalarCeilDivSI && !negative) ++bits;
+  if (inexact && op == ScalarFloorDivSI && negative) --bits;
+  return wrapped(a.kind, bits, result);
+}
+
+EvalStatus rotate(bool left, ScalarValue a, ScalarValue b, ScalarValue& result) {
+  const unsigned bits = scalar_bits(a.kind);
+  // Widths are powers of two, so the count's value modulo the width is that of its low bits.
+  auto count = static_cast<unsigned>(b.bits % bits);
+  if (!left) count = (bits - count) % bits;
+  if (count == 0) return wrapped(a.kind, a.bits, result);
+  return wrapped(a.kind, a.bits << count | a.bits >> (bits - count), result);
+}
+
+EvalStatus multiply_add(uint64_t flags, std::span<const ScalarValue> v, ScalarValue& result) {
+  const ScalarKind kind = v[0].kind;
+  const uint64_t largest = scalar_mask(kind);
+  const uint64_t product = v[0].bits * v[1].bits;
+  if ((flags & kNuw) != 0 &&
+      ((v[0].bits != 0 && v[1].bits > largest / v[0].bits) || v[2].bits > largest - product)) {
+    return ContractViolation;
+  }
+  const Int128 exact = Int128{as_signed(v[0])} * as_signed(v[1]) + as_signed(v[2]);
+  if ((flags & kNsw) != 0 && !fits_signed(exact, scalar_bits(kind))) return ContractViolation;
+  return wrapped(kind, product + v[2].bits, result);
+}
+
+EvalStatus extract(OpKind op, const EvalAttrs& attrs, ScalarValue a, ScalarKind to,
+                   ScalarValue& result) {
+  const unsigned bits = scalar_bits(a.kind);
+  if (attrs.width == 0 || attrs.width > bits || attrs.offset > bits - attrs.width) {
+    return NotEvaluable;
+  }
+  const unsigned above = 64 - attrs.width;
+  const uint64_t high = a.bits >> attrs.offset << above;
+  return wrapped(to,
+                 op == ScalarBitfieldExtractS
+                     ? static_cast<uint64_t>(static_cast<int64_t>(high) >> above)
+                     : high >> above,
+                 result);
+}
+
 EvalStatus extreme(OpKind op, ScalarValue a, ScalarValue b, ScalarValue& result) {
   const bool is_unsigned = op == ScalarMinUI || op == ScalarMaxUI;
   const bool least = op == IndexMin || op == ScalarMinSI || op == ScalarMinUI;
@@ -155,6 +211,23 @@ EvalStatus evaluate_unary(OpKind op, ScalarValue a, ScalarKind to, ScalarValue& 
       return wrapped(a.kind, -a.bits, result);
     case ScalarAbsI:
       return wrapped(a.kind, as_signed(a) < 0 ? -a.bits : a.bits, result);
+    case ScalarSignI:
+      return wrapped(a.kind, static_cast<uint64_t>(int{as_signed(a) > 0} - int{as_signed(a) < 0}),
+                     result);
+    case ScalarCtlzI:
+    case IndexCtlz:
+      return wrapped(a.kind,
+                     static_cast<uint64_t>(std::countl_zero(a.bits)) + scalar_bits(a.kind) - 64,
+                     result);
+    case ScalarCttzI:
+    case IndexCttz:
+      return wrapped(
+          a.kind,
+          std::min<uint64_t>(static_cast<unsigned>(std::countr_zero(a.bits)), scalar_bits(a.kind)),
+          result);
+    case ScalarCtpopI:
+    case IndexCtpop:
+      return wrapped(a.kind, static_cast<uint64_t>(std::popcount(a.bits)), result);
     default:
       return evaluate_cast(op, a, to, result);
   }
@@ -219,6 +292,16 @@ EvalStatus evaluate_binary(OpKind op, uint64_t flags, ScalarValue a, ScalarValue
     case IndexDiv:
     case IndexRem:
       return divide(op, a, b, result);
+    case ScalarCeilDivSI:
+    case ScalarCeilDivUI:
+    case ScalarFloorDivSI:
+      return divide_rounded(op, a, b, result);
+    case ScalarRotLI:
+    case IndexRotL:
+      return rotate(true, a, b, result);
+    case ScalarRotRI:
+    case IndexRotR:
+      return rotate(false, a, b, result);
     case ScalarMinSI:
     case ScalarMaxSI:
     case ScalarMinUI:
@@ -241,6 +324,10 @@ EvalAttrs eval_attrs(const Module& module, OpId op) {
     const Attr& attr = module.attr(op, slot);
     if (info.attrs[slot].form == AttrForm::Enum) attrs.choice = attr.bits;
     if (info.attrs[slot].form == AttrForm::Flags) attrs.flags = attr.bits;
+    if (info.attrs[slot].form == AttrForm::Integer) {
+      (info.attrs[slot].name == "width" ? attrs.width : attrs.offset) =
+          static_cast<unsigned>(attr.value());
+    }
     if (info.attrs[slot].form == AttrForm::Float) attrs.scale = attr.number();
   }
   return attrs;
@@ -262,6 +349,10 @@ EvalStatus evaluate(OpKind op, const EvalAttrs& attrs, std::span<const ScalarVal
   if (is_float(operands[0].kind)) {
     return detail::evaluate_float(op, attrs, operands, result_kind, result);
   }
+  if (op == ScalarBitfieldExtractU || op == ScalarBitfieldExtractS) {
+    return extract(op, attrs, operands[0], result_kind, result);
+  }
+  if (op == ScalarFmaI) return multiply_add(attrs.flags, operands, result);
   if (operands.size() == 1) return evaluate_unary(op, operands[0], result_kind, result);
   if (op == IndexAdd || op == IndexSub || op == IndexMul || op == IndexMadd || op == IndexScale) {
     return evaluate_address(op, operands, result);

@@ -22,6 +22,8 @@ struct EvalAttrs {
   uint64_t choice = 0;  // comparison predicate or gelu form: the case number of its enum
   uint64_t flags = 0;   // Overflow bits of integer ops; fast-math flags do not change results here
   double scale = 0;     // of the logistic gelu
+  unsigned offset = 0;  // of a bit field
+  unsigned width = 0;
 };
 EvalAttrs eval_attrs(const Module& module, OpId op);
 

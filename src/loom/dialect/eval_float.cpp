@@ -1,5 +1,6 @@
 #include "loom/dialect/eval_float.h"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -138,6 +139,77 @@ double round_even(double x) {
   return std::copysign(even, x);
 }
 
+// Sine of an angle in turns: exact at quarter turns. The argument is reduced before it is scaled.
+double sin_turns(double x) {
+  constexpr double kTwoPi = 6.28318530717958647693;
+  if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
+  const double part = std::fmod(x, 1.0);  // exact, in (-1, 1)
+  if (std::fmod(part, 0.5) == 0) return std::copysign(0.0, x);
+  if (std::fmod(part, 0.25) == 0) return part == 0.25 || part == -0.75 ? 1.0 : -1.0;
+  return std::sin(kTwoPi * part);
+}
+
+double cos_turns(double x) {
+  constexpr double kTwoPi = 6.28318530717958647693;
+  if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
+  const double part = std::fabs(std::fmod(x, 1.0));  // in [0, 1)
+  if (part == 0) return 1.0;
+  if (part == 0.5) return -1.0;
+  if (part == 0.25 || part == 0.75) return 0.0;
+  return std::cos(kTwoPi * part);
+}
+
+// log(1 + e^x) without overflow for large and without loss for small x.
+double softplus(double x) {
+  return std::isnan(x) ? x : std::max(x, 0.0) + std::log1p(std::exp(-std::fabs(x)));
+}
+
+// Functions of one float of the second tier; false for any other operation.
+bool apply_further(OpKind op, double x, double& y) {
+  switch (op) {
+    case ScalarExpm1F:
+      return y = std::expm1(x), true;
+    case ScalarLog10F:
+      return y = std::log10(x), true;
+    case ScalarLog1pF:
+      return y = std::log1p(x), true;
+    case ScalarCbrtF:
+      return y = std::cbrt(x), true;
+    case ScalarSoftplusF:
+      return y = softplus(x), true;
+    case ScalarErfcF:
+      return y = std::erfc(x), true;
+    case ScalarSinTurnsF:
+      return y = sin_turns(x), true;
+    case ScalarCosTurnsF:
+      return y = cos_turns(x), true;
+    case ScalarTanF:
+      return y = std::tan(x), true;
+    case ScalarAsinF:
+      return y = std::asin(x), true;
+    case ScalarAcosF:
+      return y = std::acos(x), true;
+    case ScalarAtanF:
+      return y = std::atan(x), true;
+    default:
+      return false;
+  }
+}
+
+ScalarValue clamp(ClampMode mode, ScalarValue v, ScalarValue low, ScalarValue high) {
+  const ScalarKind kind = v.kind;
+  switch (mode) {
+    case ClampMode::Ordered:
+      if (to_double(v) < to_double(low)) v = low;
+      return to_double(v) > to_double(high) ? high : v;
+    case ClampMode::Number:
+      return extreme(ScalarMinNumF, kind, extreme(ScalarMaxNumF, kind, v, low), high);
+    case ClampMode::Ieee:
+      return extreme(ScalarMinimumF, kind, extreme(ScalarMaximumF, kind, v, low), high);
+  }
+  return v;
+}
+
 // Functions of one float; false for any other operation.
 bool apply(OpKind op, const EvalAttrs& attrs, double x, double& y) {
   switch (op) {
@@ -178,7 +250,7 @@ bool apply(OpKind op, const EvalAttrs& attrs, double x, double& y) {
     case ScalarRoundEvenF:
       return y = round_even(x), true;
     default:
-      return false;
+      return apply_further(op, x, y);
   }
 }
 
@@ -199,6 +271,12 @@ EvalStatus evaluate_binary(OpKind op, ScalarKind kind, ScalarValue a, ScalarValu
       return EvalStatus::Ok;
     case ScalarPowF:
       result = from_double(kind, std::pow(to_double(a), to_double(b)));
+      return EvalStatus::Ok;
+    case ScalarRemF:
+      result = from_double(kind, std::fmod(to_double(a), to_double(b)));
+      return EvalStatus::Ok;
+    case ScalarAtan2F:
+      result = from_double(kind, std::atan2(to_double(a), to_double(b)));
       return EvalStatus::Ok;
     case ScalarMinimumF:
     case ScalarMaximumF:
@@ -235,6 +313,26 @@ EvalStatus evaluate_float(OpKind op, const EvalAttrs& attrs, std::span<const Sca
     case ScalarCmpF:
       result = {ScalarKind::I1, compare(static_cast<CmpFPredicate>(attrs.choice), to_double(a),
                                         to_double(operands[1]))};
+      return EvalStatus::Ok;
+    case ScalarCopysignF:
+      result = {a.kind, (a.bits & ~sign) | (operands[1].bits & sign)};
+      return EvalStatus::Ok;
+    case ScalarSignF: {
+      const double x = to_double(a);
+      result = x == 0 || std::isnan(x) ? a : from_double(a.kind, x < 0 ? -1.0 : 1.0);
+      return EvalStatus::Ok;
+    }
+    case ScalarIsNanF:
+      result = {ScalarKind::I1, is_nan(a)};
+      return EvalStatus::Ok;
+    case ScalarIsInfF:
+      result = {ScalarKind::I1, std::isinf(to_double(a))};
+      return EvalStatus::Ok;
+    case ScalarIsFiniteF:
+      result = {ScalarKind::I1, std::isfinite(to_double(a))};
+      return EvalStatus::Ok;
+    case ScalarClampF:
+      result = clamp(static_cast<ClampMode>(attrs.choice), a, operands[1], operands[2]);
       return EvalStatus::Ok;
     case ScalarFmaF:
       result = fused(result_kind, a, operands[1], operands[2]);

@@ -516,6 +516,92 @@ TEST(Eval, SelectChoosesAndOthersAreNotEvaluable) {
 }
 
 // A pure operation on scalars with one scalar result that evaluate() does not know is a gap.
+// --- the second tier, against counting and searching -------------------------------------------
+
+TEST(Eval, BitCountsAndRotationsOfEveryByte) {
+  for (unsigned x = 0; x < 256; ++x) {
+    unsigned ones = 0, leading = 0, trailing = 0;
+    for (unsigned bit = 0; bit < 8; ++bit) ones += x >> bit & 1;
+    while (leading < 8 && (x >> (7 - leading) & 1) == 0) ++leading;
+    while (trailing < 8 && (x >> trailing & 1) == 0) ++trailing;
+    EXPECT_EQ(value_of(ScalarCtpopI, {from_bits(I8, x)}, I8).bits, ones);
+    EXPECT_EQ(value_of(ScalarCtlzI, {from_bits(I8, x)}, I8).bits, leading);
+    EXPECT_EQ(value_of(ScalarCttzI, {from_bits(I8, x)}, I8).bits, trailing);
+    EXPECT_EQ(value_of(IndexCtpop, {from_bits(Index, x)}, Index).bits, ones);
+    EXPECT_EQ(value_of(IndexCtlz, {from_bits(Index, x)}, Index).bits, leading + 56);
+    unsigned turned = x;
+    for (unsigned count = 0; count < 20; ++count) {
+      EXPECT_EQ(value_of(ScalarRotLI, {from_bits(I8, x), from_bits(I8, count)}, I8).bits, turned);
+      EXPECT_EQ(value_of(ScalarRotRI, {from_bits(I8, turned), from_bits(I8, count)}, I8).bits, x);
+      turned = (turned << 1 | turned >> 7) & 255;
+    }
+  }
+  EXPECT_EQ(value_of(IndexCttz, {from_bits(Index, 0)}, Index).bits, 64u);
+}
+
+TEST(Eval, RoundedQuotientsAreTheNearestFromTheirSide) {
+  for (int x = -128; x < 128; ++x) {
+    for (int y = -128; y < 128; ++y) {
+      const auto a = from_bits(I8, static_cast<uint64_t>(x));
+      const auto b = from_bits(I8, static_cast<uint64_t>(y));
+      if (y == 0 || (x == -128 && y == -1)) {
+        EXPECT_EQ(eval(ScalarCeilDivSI, {a, b}, I8).status, EvalStatus::ContractViolation);
+        EXPECT_EQ(eval(ScalarFloorDivSI, {a, b}, I8).status, EvalStatus::ContractViolation);
+        continue;
+      }
+      const double exact = static_cast<double>(x) / y;
+      EXPECT_EQ(as_signed(value_of(ScalarCeilDivSI, {a, b}, I8)), std::ceil(exact));
+      EXPECT_EQ(as_signed(value_of(ScalarFloorDivSI, {a, b}, I8)), std::floor(exact));
+      const double whole = static_cast<double>(a.bits) / static_cast<double>(b.bits);
+      EXPECT_EQ(static_cast<double>(value_of(ScalarCeilDivUI, {a, b}, I8).bits), std::ceil(whole));
+    }
+  }
+}
+
+TEST(Eval, BitFields) {
+  const ScalarValue x = from_bits(I16, 0xa5c3);
+  for (unsigned offset = 0; offset < 16; ++offset) {
+    for (unsigned width = 1; width + offset <= 16; ++width) {
+      int64_t expected = 0;
+      for (unsigned bit = 0; bit < width; ++bit) {
+        expected += static_cast<int64_t>(x.bits >> (offset + bit) & 1) << bit;
+      }
+      const EvalAttrs attrs{.offset = offset, .width = width};
+      EXPECT_EQ(as_signed(eval(ScalarBitfieldExtractU, {x}, I64, attrs).value), expected);
+      if ((expected >> (width - 1) & 1) != 0) expected -= int64_t{1} << width;
+      EXPECT_EQ(as_signed(eval(ScalarBitfieldExtractS, {x}, I64, attrs).value), expected);
+    }
+  }
+}
+
+TEST(Eval, TurnsAreExactAtQuarters) {
+  const auto number = [](double v) { return from_double(F32, v); };
+  for (int quarter = -9; quarter <= 9; ++quarter) {
+    static constexpr double kSine[] = {0, 1, 0, -1};
+    const auto at = static_cast<size_t>((quarter % 4 + 4) % 4);
+    EXPECT_EQ(to_double(value_of(ScalarSinTurnsF, {number(quarter / 4.0)}, F32)), kSine[at]);
+    EXPECT_EQ(to_double(value_of(ScalarCosTurnsF, {number(quarter / 4.0)}, F32)),
+              kSine[(at + 1) % 4]);
+  }
+  EXPECT_TRUE(is_nan(value_of(ScalarSinTurnsF, {number(HUGE_VAL)}, F32)));
+  EXPECT_TRUE(is_nan(value_of(ScalarCosTurnsF, {number(-HUGE_VAL)}, F32)));
+}
+
+TEST(Eval, ClampsDifferOnNaN) {
+  const ScalarValue nan = quiet_nan(F32), low = from_double(F32, -1), high = from_double(F32, 2);
+  const auto clamp = [&](ClampMode mode, ScalarValue v) {
+    return eval(ScalarClampF, {v, low, high}, F32, {.choice = static_cast<uint64_t>(mode)}).value;
+  };
+  for (const ClampMode mode : {ClampMode::Ordered, ClampMode::Number, ClampMode::Ieee}) {
+    EXPECT_EQ(clamp(mode, from_double(F32, 5)), high);
+    EXPECT_EQ(clamp(mode, from_double(F32, -5)), low);
+    EXPECT_EQ(clamp(mode, from_double(F32, 0.5)), from_double(F32, 0.5));
+  }
+  EXPECT_TRUE(is_nan(clamp(ClampMode::Ordered, nan)));
+  EXPECT_EQ(clamp(ClampMode::Number, nan), low);
+  EXPECT_TRUE(is_nan(clamp(ClampMode::Ieee, nan)));
+}
+
 TEST(Eval, CoversEveryPureScalarOperation) {
   for (size_t i = 0; i < kOpKindCount; ++i) {
     const OpInfo& info = op_info(static_cast<OpKind>(i));
@@ -532,7 +618,8 @@ TEST(Eval, CoversEveryPureScalarOperation) {
     for (const OperandSpec& spec : info.operands) {
       operands.push_back({first_accepted(*spec.constraint), 1});
     }
-    EXPECT_NE(eval(info.kind, operands, first_accepted(*info.results[0].constraint)).status,
+    const EvalAttrs attrs{.offset = 0, .width = 1};
+    EXPECT_NE(eval(info.kind, operands, first_accepted(*info.results[0].constraint), attrs).status,
               EvalStatus::NotEvaluable)
         << info.name;
   }

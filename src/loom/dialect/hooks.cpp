@@ -30,6 +30,30 @@ VerifyHook verify_hook(OpKind kind) {
       return verify::scalar_cast;
     case ScalarGeluF:
       return verify::scalar_gelu;
+    case ScalarBitfieldExtractU:
+    case ScalarBitfieldExtractS:
+      return verify::scalar_bitfield;
+    case BufferPack:
+      return verify::buffer_pack;
+    case ViewAtomicReduce:
+    case ViewAtomicRmw:
+      return verify::view_atomic_combine;
+    case ViewAtomicCmpxchg:
+      return verify::view_atomic_cmpxchg;
+    case ViewAtomicLoad:
+      return verify::view_atomic_load;
+    case ViewAtomicStore:
+      return verify::view_atomic_store;
+    case ViewPrefetch:
+      return verify::view_prefetch;
+    case ScfSwitch:
+      return verify::scf_switch;
+    case ScfLookup:
+      return verify::scf_lookup;
+    case ScfWhile:
+      return verify::scf_while;
+    case ScfCondition:
+      return verify::scf_condition;
     case BufferAlloca:
       return verify::buffer_alloca;
     case BufferAssumeAlignment:

@@ -93,8 +93,10 @@ void check_literal(VerifyContext& c, OpId op, const Attr& literal, ScalarKind ki
 void scalar_constant(VerifyContext& c, OpId op);
 void scalar_cast(VerifyContext& c, OpId op);
 void scalar_gelu(VerifyContext& c, OpId op);
+void scalar_bitfield(VerifyContext& c, OpId op);
 
 void buffer_alloca(VerifyContext& c, OpId op);
+void buffer_pack(VerifyContext& c, OpId op);
 void buffer_assume_alignment(VerifyContext& c, OpId op);
 void buffer_assume_memory_space(VerifyContext& c, OpId op);
 
@@ -102,6 +104,11 @@ void view_subview(VerifyContext& c, OpId op);
 void view_refine(VerifyContext& c, OpId op);
 void view_load(VerifyContext& c, OpId op);
 void view_store(VerifyContext& c, OpId op);
+void view_atomic_combine(VerifyContext& c, OpId op);
+void view_atomic_cmpxchg(VerifyContext& c, OpId op);
+void view_atomic_load(VerifyContext& c, OpId op);
+void view_atomic_store(VerifyContext& c, OpId op);
+void view_prefetch(VerifyContext& c, OpId op);
 
 // The hook of a vector operation, or null.
 VerifyHook vector_hook(OpKind kind);
@@ -109,6 +116,10 @@ VerifyHook vector_hook(OpKind kind);
 void scf_for(VerifyContext& c, OpId op);
 void scf_if(VerifyContext& c, OpId op);
 void scf_select(VerifyContext& c, OpId op);
+void scf_switch(VerifyContext& c, OpId op);
+void scf_lookup(VerifyContext& c, OpId op);
+void scf_while(VerifyContext& c, OpId op);
+void scf_condition(VerifyContext& c, OpId op);
 
 void func_def(VerifyContext& c, OpId op);
 void func_call(VerifyContext& c, OpId op);

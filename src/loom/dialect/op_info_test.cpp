@@ -54,7 +54,18 @@ TEST(OpInfo, EveryOperandAttributeAndRegionIsWritten) {
         case FormatKind::ResultSig:
         case FormatKind::KeyArg:
         case FormatKind::Region:
+        case FormatKind::InductionArg:
           regions.insert(element.a);
+          break;
+        case FormatKind::Cases:
+          regions.insert(element.a);
+          regions.insert(element.a + 1);
+          attrs.insert(element.b);
+          break;
+        case FormatKind::LookupRows:
+        case FormatKind::PackList:
+          operands.insert(element.a);
+          attrs.insert(element.b);
           break;
         default:
           break;

@@ -114,7 +114,28 @@ void VarianceFlow::visit(OpId op) {
     case ScfFor:
       return visit_loop(op);
     case ScfIf:
+    case ScfSwitch:
       return flow_to_results(module_.operand(op, 0), op);
+    case ScfWhile: {
+      const auto args = module_.args(module_.op_region(op, 0));
+      for (unsigned i = 0; i < args.size(); ++i) flow(module_.operand(op, i), args[i]);
+      return;
+    }
+    case ScfCondition: {
+      // Invocations leave the loop in different iterations when the condition varies.
+      const OpId loop = module_.region(module_.op(op).parent).parent;
+      const auto args = module_.args(module_.op_region(loop, 1));
+      flow_to_results(module_.operand(op, 0), loop);
+      for (unsigned i = 0; i < args.size(); ++i) {
+        flow(module_.operand(op, i + 1), args[i]);
+        flow(module_.operand(op, i + 1), module_.result(loop, i));
+      }
+      return;
+    }
+    case ViewAtomicRmw:
+    case ViewAtomicCmpxchg:
+    case ViewAtomicLoad:
+      return raise(module_.result(op), kVarying);  // each invocation sees another moment
     case ScfYield:
       return visit_yield(op);
     case FuncCall:
@@ -161,6 +182,11 @@ void VarianceFlow::visit_yield(OpId op) {
   const RegionId region = module_.op(op).parent;
   const OpId parent = module_.region(region).parent;
   const auto values = module_.operands(op);
+  if (module_.op(parent).kind == ScfWhile) {
+    const auto next = module_.args(module_.op_region(parent, 0));
+    for (unsigned i = 0; i < values.size(); ++i) flow(values[i], next[i]);
+    return;
+  }
   for (unsigned i = 0; i < values.size(); ++i) {
     flow(values[i], module_.result(parent, i));
     if (module_.op(parent).kind == ScfFor) flow(values[i], module_.args(region)[i + 1]);
@@ -236,9 +262,12 @@ class UniformityChecker {
     const Control& around = control_[module_.op(op).parent.index()];
     const OpKind kind = module_.op(op).kind;
     Control inside = around;
-    const unsigned deciding = kind == ScfFor ? 3 : kind == ScfIf || kind == KernelExit ? 1 : 0;
+    const bool one = kind == ScfIf || kind == ScfSwitch || kind == ScfWhile || kind == KernelExit;
+    const unsigned deciding = kind == ScfFor ? 3 : one ? 1 : 0;
+    // The condition of a while loop decides about both of its regions.
+    const OpId decider = kind == ScfWhile ? module_.region(module_.op_region(op, 0)).last : op;
     for (unsigned i = 0; i < deciding; ++i) {
-      const Variance variance = uniformity_->of(module_.operand(op, i));
+      const Variance variance = uniformity_->of(module_.operand(decider, i));
       if (variance > inside.variance) inside = {variance, op};
     }
     for (unsigned i = 0; i < module_.op(op).region_count; ++i) {

@@ -5,6 +5,7 @@
 #include "loom/dialect/access.h"
 #include "loom/dialect/uniformity.h"
 #include "loom/dialect/verify_op.h"
+#include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
 
 namespace loom {
@@ -31,6 +32,7 @@ class Verifier final : public VerifyContext {
   void check_place(OpId op, const OpInfo& info);
   void check_effect(OpId op, const OpInfo& info);
   void check_target(OpId op, const OpInfo& info);
+  void check_poison(OpId op, const OpInfo& info);
   bool allows_queries() const;
 
   Order order_;
@@ -124,7 +126,23 @@ void Verifier::check_nested(OpId op) {
   const bool fits = checker_.check_op(op);
   check_regions(op);
   if (!fits) return;
+  check_poison(op, info);
   if (const VerifyHook hook = verify_hook(info.kind)) hook(*this, op);
+}
+
+// Poison may flow through pure operations and structured regions, never to where it is observed.
+void Verifier::check_poison(OpId op, const OpInfo& info) {
+  const bool structured = info.dialect == "scf" || info.effect == Effect::Nested;
+  const bool returns = info.has(trait::Terminator) && !structured;
+  if (structured || (info.effect == Effect::Pure && !returns)) return;
+  for (const ValueId value : module.operands(op)) {
+    const OpId source = module.defining_op(value);
+    if (!source.valid()) continue;
+    const OpKind kind = module.op(source).kind;
+    if (kind != OpKind::ScalarPoison && kind != OpKind::VectorPoison) continue;
+    error(op, Diag::TypePoison,
+          {{"operand", value_name_text(module, value)}, {"op", std::string(info.name)}});
+  }
 }
 
 void Verifier::check_target(OpId op, const OpInfo& info) {
@@ -161,6 +179,9 @@ void Verifier::check_region(OpId parent, const RegionSpec& spec, RegionId region
     if (!op_info(module.op(op).kind).has(trait::Terminator)) continue;
     ended = true;
     if (module.op(op).kind == *spec.terminator) continue;
+    // Its own rule says where it may stand.
+    const bool in_loop = module.op(parent).kind == OpKind::ScfWhile;
+    if (module.op(op).kind == OpKind::ScfCondition && !in_loop) continue;
     error(op, Diag::StructureWrongTerminator,
           {{"op", std::string(op_name(op))}, {"parent", std::string(op_name(parent))}});
   }

@@ -73,6 +73,10 @@ class Sweep {
         return visit_if(op);
       case ScfFor:
         return visit_for(op);
+      case ScfSwitch:
+        return visit_switch(op);
+      case ScfLookup:
+        return visit_lookup(op);
       case IndexAssume:
       case ScalarAssume:
         return visit_assume(op);
@@ -270,6 +274,32 @@ class Sweep {
       }
       keep_name(result, value);
       rewriter_.replace(result, value);
+    }
+    module_.erase(op);
+  }
+
+  // --- tables ---
+  // The place of an exact selector among the keys; their number when it is none of them.
+  std::optional<unsigned> chosen_row(OpId op, unsigned keys_slot) {
+    const auto selector = rewriter_.exact(rewriter_.operand(op, 0));
+    if (!selector) return std::nullopt;
+    const auto keys = module_.attr(op, keys_slot).ints;
+    return static_cast<unsigned>(std::ranges::find(keys, as_signed(*selector)) - keys.begin());
+  }
+  void visit_switch(OpId op) {
+    const auto row = chosen_row(op, attr_slot(ScfSwitch, "keys"));
+    if (!row) return enter(op, 0);
+    note_fold<"scf.switch decided">();
+    splice(op, module_.op_region(op, *row));
+  }
+  void visit_lookup(OpId op) {
+    const auto row = chosen_row(op, attr_slot(ScfLookup, "keys"));
+    if (!row) return;
+    note_fold<"scf.lookup decided">();
+    const unsigned width = module_.op(op).result_count;
+    for (unsigned i = 0; i < width; ++i) {
+      // The default's values follow those of the last row.
+      rewriter_.replace(module_.result(op, i), rewriter_.operand(op, 1 + *row * width + i));
     }
     module_.erase(op);
   }

@@ -64,6 +64,12 @@ void buffer_alloca(VerifyContext& c, OpId op) {
                   c.module.attr(op, attr_slot(OpKind::BufferAlloca, "align")).value());
 }
 
+void buffer_pack(VerifyContext& c, OpId op) {
+  const auto alignments = c.module.attr(op, attr_slot(OpKind::BufferPack, "align")).ints;
+  if (alignments.empty()) c.bad_attribute(op, "align", "there is nothing to pack");
+  for (const int64_t alignment : alignments) check_alignment(c, op, "align", alignment);
+}
+
 void buffer_assume_alignment(VerifyContext& c, OpId op) {
   assume(c, op);
   constexpr unsigned kSlot = attr_slot(OpKind::BufferAssumeAlignment, "minimum_alignment");

@@ -50,6 +50,25 @@ void scalar_cast(VerifyContext& c, OpId op) {
                                narrows ? "narrower" : "wider", scalar_name(from)));
 }
 
+void scalar_bitfield(VerifyContext& c, OpId op) {
+  using enum OpKind;
+  const int64_t offset = c.module.attr(op, attr_slot(ScalarBitfieldExtractU, "offset")).value();
+  const int64_t width = c.module.attr(op, attr_slot(ScalarBitfieldExtractU, "width")).value();
+  const ScalarKind from = c.module.types[c.module.type_of(c.module.operand(op, 0))].element;
+  const ScalarKind to = c.module.types[c.module.type_of(c.module.result(op))].element;
+  const int64_t bits = scalar_bits(from);
+  if (offset < 0) c.bad_attribute(op, "offset", fmt::format("{} is negative", offset));
+  if (width <= 0) c.bad_attribute(op, "width", fmt::format("{} is not positive", width));
+  if (offset < 0 || width <= 0) return;
+  if (width > bits || offset > bits - width) {
+    c.bad_attribute(
+        op, "width",
+        fmt::format("{} bits from bit {} on do not fit {}", width, offset, scalar_name(from)));
+  } else if (scalar_bits(to) < width) {
+    c.bad_result(op, fmt::format("an integer of at least {} bits", width));
+  }
+}
+
 void scalar_gelu(VerifyContext& c, OpId op) {
   using enum OpKind;
   const auto form = static_cast<GeluForm>(c.module.attr(op, attr_slot(ScalarGeluF, "form")).bits);

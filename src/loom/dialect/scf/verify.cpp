@@ -148,4 +148,95 @@ void scf_select(VerifyContext& c, OpId op) {
   }
 }
 
+namespace {
+
+void check_keys(VerifyContext& c, OpId op, std::span<const int64_t> keys) {
+  for (size_t i = 1; i < keys.size(); ++i) {
+    if (keys[i] > keys[i - 1]) continue;
+    c.error(op, Diag::StructureKeyOrder,
+            {{"op", std::string(c.op_name(op))},
+             {"key", std::to_string(keys[i])},
+             {"previous", std::to_string(keys[i - 1])}});
+  }
+}
+
+// Values that arrive at other values, pair by pair.
+void check_arrival(VerifyContext& c, OpId op, std::span<const ValueId> from, std::string_view what,
+                   std::span<const ValueId> to, std::string_view where) {
+  if (!c.same_count(op, fmt::format("{}s", what), from.size(), std::string(where), to.size())) {
+    return;
+  }
+  for (size_t i = 0; i < from.size(); ++i) {
+    const TypeId found = c.module.type_of(from[i]);
+    const TypeId expected = c.module.type_of(to[i]);
+    if (found == expected) continue;
+    c.type_mismatch(op, fmt::format("{} {}", what, i), found, fmt::format("{}[{}]", where, i),
+                    expected);
+  }
+}
+
+}  // namespace
+
+void scf_switch(VerifyContext& c, OpId op) {
+  const auto keys = c.module.attr(op, attr_slot(OpKind::ScfSwitch, "keys")).ints;
+  check_keys(c, op, keys);
+  const std::vector<ValueId> results = results_of(c.module, op);
+  for (unsigned number = 0; number < c.module.op(op).region_count; ++number) {
+    const Yield yield = yield_of(c, op, c.module.op_region(op, number));
+    if (!yield.readable) continue;
+    const std::string branch =
+        number < keys.size() ? fmt::format("case {}", keys[number]) : "default";
+    if (!c.same_count(yield.place, fmt::format("yielded values of '{}'", branch),
+                      yield.values.size(), "results", results.size())) {
+      continue;
+    }
+    SignatureMatch match(c.module);
+    match.bind_results(op, yield.values);
+    for (size_t i = 0; i < results.size(); ++i) {
+      const TypeId expected = c.module.type_of(results[i]);
+      const TypeId found = c.module.type_of(yield.values[i]);
+      if (match.same(expected, found)) continue;
+      c.type_mismatch(yield.place, fmt::format("yielded value {} of '{}'", i, branch), found,
+                      fmt::format("results[{}]", i), expected);
+    }
+  }
+}
+
+void scf_lookup(VerifyContext& c, OpId op) {
+  using enum OpKind;
+  check_keys(c, op, c.module.attr(op, attr_slot(ScfLookup, "keys")).ints);
+  const std::vector<ValueId> results = results_of(c.module, op);
+  const auto rows = operand_group(c.module, op, operand_slot(ScfLookup, "row"));
+  for (size_t i = 0; i < rows.size(); i += results.size()) {
+    check_arrival(c, op, rows.subspan(i, results.size()), "row value", results, "results");
+  }
+  check_arrival(c, op, operand_group(c.module, op, operand_slot(ScfLookup, "default")),
+                "default value", results, "results");
+}
+
+void scf_while(VerifyContext& c, OpId op) {
+  const RegionId before = c.module.op_region(op, 0);
+  const RegionId body = c.module.op_region(op, 1);
+  const auto carried = c.module.args(before);
+  check_arrival(c, op, c.module.operands(op), "initial value", carried, "iter_args");
+  const OpId condition = c.terminator(before);
+  const std::vector<ValueId> results = results_of(c.module, op);
+  if (condition.valid() && c.module.op(condition).kind == OpKind::ScfCondition) {
+    const auto forwarded = c.module.operands(condition).subspan(1);
+    check_arrival(c, condition, forwarded, "forwarded value", c.module.args(body),
+                  "body arguments");
+    check_arrival(c, condition, forwarded, "forwarded value", results, "results");
+  }
+  const Yield yield = yield_of(c, op, body);
+  if (!yield.readable) return;
+  check_arrival(c, yield.place, yield.values, "yielded value", carried, "iter_args");
+}
+
+void scf_condition(VerifyContext& c, OpId op) {
+  const OpId parent = c.module.region(c.module.op(op).parent).parent;
+  if (parent.valid() && c.module.op(parent).kind == OpKind::ScfWhile) return;
+  c.error(op, Diag::StructureAncestor,
+          {{"op", std::string(c.op_name(op))}, {"ancestor", "the first region of scf.while"}});
+}
+
 }  // namespace loom::verify
