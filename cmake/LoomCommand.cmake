@@ -9,7 +9,6 @@
 #   <name>/<target>/          an object for each request and target, such as x86_64
 #
 # The target <name> builds them; its property LOOM_FOLDER is the folder. ROOTS have no '@'.
-
 function(loom_command_binary name)
   cmake_parse_arguments(LOOM "" "" "SOURCES;LIBRARIES;ROOTS;CONFIG;SPECIALIZE;TARGETS" ${ARGN})
   if(LOOM_UNPARSED_ARGUMENTS OR NOT LOOM_SOURCES)

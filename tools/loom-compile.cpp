@@ -213,12 +213,14 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
     prepare_options.target = identity->facts;
   }
   prepare_options.max_request_classes = options.max_request_classes;
-  std::vector<KernelRequest> requests;
+  // All files appear, or none.
+  CommandSetOutput output({options.output, options.artifact_folder, options.request_folder});
   RequestRecipient recipient;
   if (!options.request_folder.empty()) {
     recipient = [&](KernelRequest&& request) {
-      requests.push_back(std::move(request));
-      return true;
+      const auto written = output.add_request(request);
+      if (!written) tool.report_write(written.error());
+      return written.has_value();
     };
   }
   // The plan is closed: exact counts, keys and topology.
@@ -226,9 +228,7 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   observer.print_times();
   if (!plan) return tool.result();
   observer.print_plan(*plan);
-  // All files appear, or none.
-  const auto emitted = emit_command_set(
-      *plan, requests, {options.output, options.artifact_folder, options.request_folder});
+  const auto emitted = output.finish(*plan);
   if (!emitted) tool.report_write(emitted.error());
   if (emitted && !options.print_schedule.empty()) {
     for (const PreparedProgram& program : plan->programs) {

@@ -1,4 +1,4 @@
-// Runs a command program inside a C++ application: embed_cpp double.loom
+// Runs a command program inside a C++ application: embed_cpp double.loom [CACHE FOLDER]
 #include <array>
 #include <cstdio>
 #include <span>
@@ -17,7 +17,7 @@ int fail(const api::Messages& messages) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) return 2;
+  if (argc != 2 && argc != 3) return 2;
   const api::Context context;
   api::Messages messages(context);
   api::Modules inputs(context);
@@ -26,7 +26,11 @@ int main(int argc, char** argv) {
   if (!linked) return fail(messages);
   const auto plan = api::prepare(std::move(*linked), {"twice"}, messages);
   if (!plan) return fail(messages);
-  const auto code = api::compile(*plan, {}, messages);
+  // Requests are compiled by a pool of threads; a folder keeps their code for the next run.
+  api::CompileOptions options;
+  options.threads = 4;
+  if (argc == 3) options.cache_folder = argv[2];
+  const auto code = api::compile(*plan, options, messages);
   if (!code) return fail(messages);
   const auto program = api::materialize(api::Device::cpu(), *plan, 0, *code, {}, messages);
   if (!program) return fail(messages);

@@ -17,6 +17,11 @@ expect() {
   fi
 }
 expect $'4 8 12 16\n8 12 16 20' "$("$work/build/embed_cpp" "$work/embed/double.loom")"
+for run in 1 2; do
+  expect $'4 8 12 16\n8 12 16 20' \
+    "$("$work/build/embed_cpp" "$work/embed/double.loom" "$work/kernels")"
+done
+expect 2 "$(find "$work/kernels" -type f | wc -l)" # one kernel, and the bytes in use
 expect '4 8 12 16' "$("$work/build/embed_c" "$work/embed/double.loom")"
 made=$work/build/double_command
 expect $'commands\nmanifest.json\nrequests\nx86_64' "$(LC_ALL=C ls "$made")"

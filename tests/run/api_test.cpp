@@ -1,10 +1,14 @@
 // The C++ API as an application uses it.
 #include <gtest/gtest.h>
 
+#include <stdlib.h>
+
 #include <array>
+#include <filesystem>
 #include <thread>
 
 #include "loom/api/loom.h"
+#include "loom/target/x86/kernel_abi.h"
 #include "weights.h"
 
 namespace loom {
@@ -135,6 +139,57 @@ TEST(Api, ThreadsShareAProgram) {
     });
   }
   for (std::thread& caller : callers) caller.join();
+}
+
+// In place of @scale: adds one.
+void add_one(const uint64_t* args, const LoomDispatchShape*, uint64_t begin, uint64_t end) {
+  const auto* const from = reinterpret_cast<const float*>(args[1]);
+  auto* const to = reinterpret_cast<float*>(args[2]);
+  for (uint64_t i = begin; i < end; ++i) to[i] = from[i] + 1;
+}
+
+TEST(Api, AFunctionOfTheApplicationServesAnEntry) {
+  Ready ready("@twice:n=8");
+  ASSERT_TRUE(ready.plan);
+  api::CompileOptions options;
+  options.externals.push_back({"scale", reinterpret_cast<void*>(&add_one), "", ""});
+  const auto code = api::compile(*ready.plan, options, ready.messages);
+  ASSERT_TRUE(code) << ready.messages.text();
+  api::Parameters parameters;
+  parameters.open(ready.weights.path(), "params", ready.messages);
+  const auto program =
+      api::materialize(api::Device::cpu(), *ready.plan, 0, *code, parameters, ready.messages);
+  ASSERT_TRUE(program) << ready.messages.text();
+  std::array<float, 8> input = {1, 2, 3, 4, 5, 6, 7, 8};
+  std::array<float, 8> output = {};
+  api::Invocation invocation(*program);
+  invocation.bind("input", storage(input), ready.messages);
+  invocation.bind("output", storage(output), ready.messages);
+  ASSERT_TRUE(invocation.issue(ready.messages));
+  for (size_t i = 0; i < 8; ++i) EXPECT_EQ(output[i], input[i] + 2);
+  options.externals[0].symbol = "nobody";
+  EXPECT_FALSE(api::compile(*ready.plan, options, ready.messages));
+}
+
+TEST(Api, AFolderKeepsCodeAndABadOneIsAWarning) {
+  Ready ready("@twice:n=8");
+  ASSERT_TRUE(ready.plan);
+  std::string folder = "/tmp/loom-api-cache-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  api::CompileOptions options;
+  options.cache_folder = folder;
+  for (int i = 0; i < 2; ++i) EXPECT_TRUE(api::compile(*ready.plan, options, ready.messages));
+  size_t entries = 0;
+  for (const auto& file : std::filesystem::recursive_directory_iterator(folder)) {
+    entries += file.is_regular_file() && file.path().filename() != "total";
+  }
+  EXPECT_EQ(entries, 1u);
+  EXPECT_TRUE(ready.messages.all().empty());
+  options.cache_folder = "/dev/null/cache";
+  EXPECT_TRUE(api::compile(*ready.plan, options, ready.messages));
+  ASSERT_EQ(ready.messages.all().size(), 1u);
+  EXPECT_EQ(ready.messages.all()[0].code, "RUN/040");
+  std::filesystem::remove_all(folder);
 }
 
 TEST(Api, AKernelThatCannotBeCompiledIsReportedWhereItWasWritten) {

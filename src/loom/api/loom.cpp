@@ -234,6 +234,23 @@ std::optional<Executables> compile(const Plan& plan, const CompileOptions& optio
   host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
   host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
   host.threads = options.threads;
+  std::unique_ptr<Cache> cache;
+  if (!options.cache_folder.empty()) {
+    CacheOptions wanted{.folder = options.cache_folder};
+    if (options.cache_bytes != 0) wanted.max_bytes = options.cache_bytes;
+    auto opened = Cache::open(std::move(wanted));
+    if (opened) {
+      cache = std::move(*opened);
+    } else {
+      messages.state().diagnostics.emit(
+          Diag::RunCache, {}, {{"path", options.cache_folder}, {"reason", opened.error().reason}});
+    }
+  }
+  host.cache = cache.get();
+  for (const ExternalEntry& entry : options.externals) {
+    host.externals.push_back(
+        {entry.symbol, reinterpret_cast<LoomKernelEntry>(entry.function), entry.file, entry.name});
+  }
   const Plan::State& from = *plan.state();
   const std::lock_guard lock(from.compiling);
   auto code = HostCode::compile(from.plan, from.requests, &from.source->module, host,

@@ -178,10 +178,23 @@ class Plan {
 std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>& roots,
                             Messages& messages);
 
+// Serves an entry of a plan in place of its request, or where it has none.
+struct ExternalEntry {
+  std::string symbol;        // of the entry, without '@'
+  void* function = nullptr;  // a LoomKernelEntry (loom/target/x86/kernel_abi.h); or else:
+  std::string file;          // ELF relocatable or shared object, which is trusted
+  std::string name;          // in the file; empty: the entry's artifact name
+};
+
 struct CompileOptions {
   bool fast = false;             // the least compile time instead of the fastest code
   bool flush_denormals = false;  // permit it
   unsigned threads = 0;          // that compile; 0 takes all
+  // Folder that keeps code between runs, for any number of processes at once; empty for none. One
+  // that cannot be used is a warning. 0 is 1 GiB.
+  std::string cache_folder;
+  uint64_t cache_bytes = 0;
+  std::vector<ExternalEntry> externals;
 };
 
 // The code of a plan's entries, in this process.

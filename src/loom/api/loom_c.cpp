@@ -223,9 +223,19 @@ loom_status loom_compile(const loom_plan* plan, const loom_compile_options* opti
   *executables = nullptr;
   return guarded([&] {
     const loom_compile_options known = known_part(options);
-    auto made =
-        api::compile(plan->value, {known.fast != 0, known.flush_denormals != 0, known.thread_count},
-                     messages->value);
+    const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
+    api::CompileOptions wanted{.fast = known.fast != 0,
+                               .flush_denormals = known.flush_denormals != 0,
+                               .threads = known.thread_count,
+                               .cache_folder = text(known.cache_folder),
+                               .cache_bytes = known.cache_bytes,
+                               .externals = {}};
+    for (size_t i = 0; i < known.external_count; ++i) {
+      const loom_external_entry& entry = known.externals[i];
+      wanted.externals.push_back(
+          {text(entry.symbol), entry.function, text(entry.file), text(entry.name)});
+    }
+    auto made = api::compile(plan->value, wanted, messages->value);
     if (made) *executables = new loom_executables{std::move(*made)};
     return status(*executables != nullptr);
   });

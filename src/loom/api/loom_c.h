@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define LOOM_ABI_VERSION 1
+#define LOOM_ABI_VERSION 2
 /* The version of the library that was linked; at least the one that was compiled against. */
 uint32_t loom_abi_version(void);
 
@@ -124,11 +124,25 @@ loom_status loom_plan_request(const loom_plan* plan, size_t index, loom_kernel_r
 
 /* --- code, parameters, programs -------------------------------------------------------------- */
 
+/* Serves an entry of a plan in place of its request, or where it has none. */
+typedef struct loom_external_entry {
+  const char* symbol; /* of the entry, without '@' */
+  void* function;     /* a LoomKernelEntry (loom/target/x86/kernel_abi.h); or else NULL and: */
+  const char* file;   /* ELF relocatable or shared object, which is trusted */
+  const char* name;   /* in the file; NULL: the entry's artifact name */
+} loom_external_entry;
+
 typedef struct loom_compile_options {
   size_t struct_size;    /* sizeof(loom_compile_options) */
   int fast;              /* the least compile time instead of the fastest code */
   int flush_denormals;   /* permit it */
   unsigned thread_count; /* that compile; 0 takes all */
+  /* Folder that keeps code between runs, for any number of processes at once; NULL for none. One
+   * that cannot be used is a warning. 0 bytes is 1 GiB. */
+  const char* cache_folder;
+  uint64_t cache_bytes;
+  const loom_external_entry* externals;
+  size_t external_count;
 } loom_compile_options;
 
 /* Compiles every request for this machine's CPU. `options` may be NULL. */

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "loom/base/file.h"
+#include "loom/command/manifest.h"
 #include "loom/command/plan.h"
 #include "loom/command/prepare.h"
 
@@ -16,9 +17,20 @@ struct EmitPaths {
   std::string request_folder;   // empty: no requests
 };
 
-// Folders are created where they are missing. On failure no new file is left.
-FileResult<void> emit_command_set(const PreparedPlan& plan,
-                                  const std::vector<KernelRequest>& requests,
-                                  const EmitPaths& paths);
+// Requests are written as they come and are not kept, so what is held is the largest of them.
+// Nothing appears under its name before finish(): without it, or when anything fails, no new file
+// is left. Folders are created where they are missing.
+class CommandSetOutput {
+ public:
+  explicit CommandSetOutput(EmitPaths paths) : paths_(std::move(paths)) {}
+
+  FileResult<void> add_request(const KernelRequest& request);
+  FileResult<void> finish(const PreparedPlan& plan);
+
+ private:
+  EmitPaths paths_;
+  OutputSet outputs_;
+  ManifestFiles files_;
+};
 
 }  // namespace loom
