@@ -294,11 +294,18 @@ llvm::Value* FloatOps::call_libm(const char* single_name, const char* double_nam
   return builder_.CreateCall(callee, {x});
 }
 
-// numerator / (1 + e^-exponent)
+// numerator / (1 + e^-exponent), through h = e^(-|exponent| / 2): e^-exponent itself would overflow
+// where the quotient of a negative exponent is still a normal number.
 llvm::Value* FloatOps::over_one_plus_exp(llvm::Value* numerator, llvm::Value* exponent) {
-  llvm::Value* const power =
-      builder_.CreateUnaryIntrinsic(llvm::Intrinsic::exp, builder_.CreateFNeg(exponent));
-  return builder_.CreateFDiv(numerator, builder_.CreateFAdd(like(power, 1), power));
+  auto& b = builder_;
+  llvm::Value* const size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, exponent);
+  llvm::Value* const root =
+      b.CreateUnaryIntrinsic(llvm::Intrinsic::exp, b.CreateFMul(size, like(exponent, -0.5)));
+  llvm::Value* const power = b.CreateFMul(root, root);
+  llvm::Value* const small = b.CreateFMul(b.CreateFMul(numerator, root), root);
+  llvm::Value* const negative = b.CreateFCmpOLT(exponent, like(exponent, 0));
+  llvm::Value* const dividend = b.CreateSelect(negative, small, numerator);
+  return b.CreateFDiv(dividend, b.CreateFAdd(like(power, 1), power));
 }
 
 // The forms below equal their definitions and do not cancel: 1 + erf(x) = erfc(-x), and
