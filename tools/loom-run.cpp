@@ -12,8 +12,11 @@
 #include "common/link_flags.h"
 #include "common/operands.h"
 #include "loom/api/host_code.h"
+#include "loom/api/interpret.h"
+#include "loom/bytecode/bytecode.h"
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
+#include "loom/dialect/verify.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/runtime/parameters/parameter_file.h"
 #include "loom/target/x86/compile.h"
@@ -46,7 +49,8 @@ struct Flags {
 
 void declare(CLI::App& app, Flags& flags) {
   flags.link.declare(app);
-  app.add_option("--device", flags.device, "where the program runs; cpu is the only device so far")
+  app.add_option("--device", flags.device,
+                 "where the program runs: cpu compiles it, interp interprets and checks it")
       ->capture_default_str();
   app.add_option("--parameters", flags.parameters,
                  ".gguf or .safetensors file that supplies parameters: [%root=]FILE")
@@ -169,8 +173,8 @@ bool issue_all(Tool& tool, const Flags& flags, Invocation& invocation,
 // What this build cannot do ends here, before any work.
 std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
   const std::string family = flags.device.substr(0, flags.device.find(':'));
-  const bool known = family == "interp" || family == "cuda" || family == "vulkan";
-  if (flags.device != "cpu" && !known) {
+  const bool known = family == "cuda" || family == "vulkan";
+  if (flags.device != "cpu" && flags.device != "interp" && !known) {
     return tool.usage_error(fmt::format("unknown device '{}'", flags.device));
   }
   if (known) {
@@ -178,6 +182,9 @@ std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
     return ExitCode::Environment;
   }
   if (flags.link.roots.size() > 1) return tool.usage_error("--root names one program");
+  if (flags.device == "interp" && !flags.profile.empty()) {
+    return tool.usage_error("--profile needs a device that takes time; --device=interp does not");
+  }
   return std::nullopt;
 }
 
@@ -206,6 +213,38 @@ bool lacks_device(const Diagnostics& diagnostics) {
                              [](const Diagnostic& d) { return d.id == Diag::RunExecutableDevice; });
 }
 
+// The program as it was linked, with every kernel's body.
+std::optional<Module> open_source(Tool& tool, const LoadedInputs& loaded,
+                                  const LinkOptions& options) {
+  auto linked = link(loaded.inputs, loaded.libraries, options, tool.diagnostics());
+  if (!linked || !load_kernel_bodies(*linked, tool.diagnostics()) ||
+      !verify_module(*linked, tool.diagnostics())) {
+    return std::nullopt;
+  }
+  return linked;
+}
+
+// Runs the linked program itself, as often as asked for; nothing is compiled.
+bool interpret_all(Tool& tool, const Flags& flags, const Module& source, const std::string& root,
+                   Operands& operands, const ParameterSet& parameters,
+                   std::vector<double>& microseconds) {
+  const std::vector<InterpStorage> storage = operands.named_storage();
+  InterpOptions interp;
+  interp.target = x86_selection().target;  // that the plan was made for
+  interp.subgroup_size = interp.target.subgroup_size.value_or(interp.subgroup_size);
+  Progress progress("interpreting", flags.repeat);
+  for (uint64_t i = 0; i < flags.repeat; ++i) {
+    const auto start = std::chrono::steady_clock::now();
+    if (!interpret_program(source, root, storage, parameters, interp, tool.diagnostics()))
+      return false;
+    const std::chrono::duration<double, std::micro> spent =
+        std::chrono::steady_clock::now() - start;
+    if (flags.time) microseconds.push_back(spent.count());
+    progress.step();
+  }
+  return true;
+}
+
 ExitCode run(Tool& tool, const Flags& flags) {
   if (const auto refused = refuse(tool, flags)) return *refused;
   auto operands = Operands::parse(flags.operands);
@@ -228,6 +267,11 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!linked) return tool.result();
   const auto root = choose_root(tool, flags, *linked);
   if (!root) return ExitCode::Usage;
+  std::optional<Module> source;
+  if (flags.device == "interp") {
+    source = open_source(tool, *loaded, *options);
+    if (!source) return tool.result();
+  }
 
   // The plan is plain data; each kernel it needs is one request.
   std::vector<KernelRequest> requests;
@@ -253,6 +297,23 @@ ExitCode run(Tool& tool, const Flags& flags) {
   ParameterSet parameters;
   open_parameters(tool, flags, program, parameters);
   if (diagnostics.has_errors()) return tool.result();
+
+  std::vector<double> microseconds;
+  const auto finish = [&] {
+    tool.print(operands->print());
+    operands->write(tool);
+    if (flags.time) tool.print(steps.text() + issue_times(microseconds));
+    return tool.result();
+  };
+  if (source) {
+    const auto host = make_cpu_device();
+    operands->allocate(*host, diagnostics);
+    if (diagnostics.has_errors()) return ExitCode::Environment;
+    if (!interpret_all(tool, flags, *source, *root, *operands, parameters, microseconds)) {
+      return tool.result();
+    }
+    return finish();
+  }
 
   // Every entry is a function in this process.
   HostCodeOptions code_options;
@@ -288,22 +349,16 @@ ExitCode run(Tool& tool, const Flags& flags) {
   operands->bind(*invocation, diagnostics);
   if (diagnostics.has_errors()) return tool.result();
 
-  std::vector<double> microseconds;
   Trace trace;
   if (!issue_all(tool, flags, *invocation, microseconds, trace)) return tool.result();
-  tool.print(operands->print());
-  operands->write(tool);
   if (!flags.profile.empty()) {
     tool.write_output(flags.profile, chrome_trace(*plan, program, trace.events()));
   }
-  if (flags.time) {
-    if (cache) {
-      const CacheCounts counts = cache->counts();
-      tool.print(fmt::format("cache: {} hits, {} misses\n", counts.hits, counts.misses));
-    }
-    tool.print(steps.text() + issue_times(microseconds));
+  if (flags.time && cache) {
+    const CacheCounts counts = cache->counts();
+    tool.print(fmt::format("cache: {} hits, {} misses\n", counts.hits, counts.misses));
   }
-  return tool.result();
+  return finish();
 }
 
 }  // namespace

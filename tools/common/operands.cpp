@@ -202,6 +202,12 @@ void Operands::bind(Invocation& invocation, Diagnostics& diagnostics) const {
   }
 }
 
+std::vector<InterpStorage> Operands::named_storage() const {
+  std::vector<InterpStorage> all;
+  for (const Storage& storage : storages_) all.push_back({storage.name, storage.buffer.bytes()});
+  return all;
+}
+
 std::string Operands::print() const {
   std::string text;
   for (const Operand& shown : prints_) {

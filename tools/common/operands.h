@@ -11,6 +11,7 @@
 
 #include "common/cli.h"
 #include "loom/command/plan.h"
+#include "loom/interp/interp.h"
 #include "loom/runtime/device.h"
 #include "loom/runtime/parameters/array_type.h"
 #include "loom/runtime/parameters/parameter_file.h"
@@ -41,6 +42,8 @@ class Operands {
   // Reports RUN/013 when there is not enough memory.
   void allocate(Device& device, Diagnostics& diagnostics);
   void bind(Invocation& invocation, Diagnostics& diagnostics) const;
+  // The bindings by name, once allocated.
+  std::vector<InterpStorage> named_storage() const;
 
   // What --print shows, in its order.
   std::string print() const;
