@@ -15,8 +15,9 @@ struct KernelTopology {
 };
 
 // From the configuration region of a `kernel.def`, and what may be assumed of any other root.
-// A kernel that the module also dispatches with counts of its own has no known counts. Opens and
-// closes a rewriter on the context: none may be alive.
+// Counts are known of a kernel that only this module can launch (neither `retain` nor `export`; a
+// request is retained) and that it never dispatches with counts of its own. Opens and closes a
+// rewriter on the context: none may be alive.
 KernelTopology kernel_topology(PassContext& context, OpId root);
 
 // Extents of a result's type are not negative.

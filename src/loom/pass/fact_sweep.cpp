@@ -137,7 +137,12 @@ void FactSweep::reopen(RegionId region) {
 
 namespace {
 
-bool has_own_counts(const Module& module, OpId kernel) {
+// Whether something may dispatch the kernel with counts of its own: here, or where nobody sees it.
+bool may_have_own_counts(const Module& module, OpId kernel) {
+  if (module.has_attr(kernel, attr_slot(KernelDef, "retain")) ||
+      module.has_attr(kernel, attr_slot(KernelDef, "export"))) {
+    return true;
+  }
   bool found = false;
   for_each_op(module, module.body(), [&](OpId symbol) {
     if (found || module.op(symbol).kind != CommandProgramDef) return;
@@ -159,7 +164,7 @@ KernelTopology kernel_topology(PassContext& context, OpId root) {
   const RegionId config = module.op_region(root, 0);
   const OpId end = module.region(config).last;
   if (!end.valid() || module.op(end).kind != KernelLaunchConfig) return topology;
-  const bool own_counts = has_own_counts(module, root);
+  const bool own_counts = may_have_own_counts(module, root);
   const KernelTopology unknown;
   FactSweep sweep(context, unknown, root, config);
   const auto read = [&](unsigned group, std::array<IntFacts, 3>& into) {
