@@ -111,7 +111,8 @@ bool publish(const Module& module, const Projection& projection, const EntryTabl
     // Somebody else has the code of an external entry.
     if (module.op(of.kernel).kind != OpKind::KernelDef) continue;
     const ProjectedKernel& projected = projection.at(symbol_name(module, of.kernel));
-    const bool fixed = projected.fixed_size.has_value() && !projected.uses_target;
+    // A dispatch may state a size of its own.
+    const bool fixed = projected.fixed_size == of.size && !projected.uses_target;
     auto request =
         make_request(module, of, found.decisions[found.decisions_of[i]], fixed, diagnostics);
     if (!request) return false;
