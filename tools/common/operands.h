@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/cli.h"
+#include "loom/api/interpret.h"
 #include "loom/command/plan.h"
-#include "loom/interp/interp.h"
 #include "loom/runtime/device.h"
 #include "loom/runtime/parameters/array_type.h"
 #include "loom/runtime/parameters/parameter_file.h"
