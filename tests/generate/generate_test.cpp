@@ -4,22 +4,16 @@
 // LOOM_GENERATE_PROGRAMS=N makes N programs of each property instead of the usual number.
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-
 #include "generator.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/diag/render.h"
 #include "loom/dialect/verify.h"
 #include "loom/text/parser.h"
 #include "loom/text/printer.h"
+#include "program_count.h"
 
 namespace loom::generate {
 namespace {
-
-uint64_t program_count(uint64_t usual) {
-  const char* wanted = std::getenv("LOOM_GENERATE_PROGRAMS");
-  return wanted == nullptr ? usual : std::strtoull(wanted, nullptr, 10);
-}
 
 std::string report(const Diagnostics& diagnostics) {
   std::string out;

@@ -1,0 +1,144 @@
+// Random programs compute the same before and after every pass, by the reference interpreter.
+#include <gtest/gtest.h>
+
+#include <array>
+
+#include "generator.h"
+#include "loom/diag/render.h"
+#include "loom/dialect/verify.h"
+#include "loom/interp/interp.h"
+#include "loom/pass/runner.h"
+#include "loom/text/printer.h"
+#include "program_count.h"
+
+namespace loom::generate {
+namespace {
+
+using Results = std::optional<std::vector<LaneValues>>;
+
+struct Program {
+  SourceFiles files;
+  Diagnostics diagnostics;
+  Module module{files};
+
+  explicit Program(uint64_t seed) { Generator(module, seed, {.operations = 20}).run(); }
+
+  std::string problems() const {
+    std::string out;
+    for (const Diagnostic& d : diagnostics.all()) {
+      out += diag_code(d.id) + " " + d.message() + "\n";
+    }
+    return out + print_text(module);
+  }
+};
+
+uint64_t random_lane(std::mt19937_64& random, ScalarKind kind) {
+  const int64_t small[] = {0, 1, 2, 3, 5, 8, -1, -2, 63, 64, 127, -128};
+  const double reals[] = {0.0, -0.0, 1.0, -1.5, 0.1, 3.25, 1e30, -448.0};
+  if (is_float(kind)) return from_double(kind, reals[random() % std::size(reals)]).bits;
+  const int64_t number =
+      random() % 4 != 0 ? small[random() % std::size(small)] : static_cast<int64_t>(random());
+  const ScalarValue value = from_bits(kind, static_cast<uint64_t>(number));
+  return kind == ScalarKind::Offset ? value.bits >> 1 : value.bits;
+}
+
+std::vector<InterpArgument> random_arguments(const Module& module, OpId function,
+                                             std::mt19937_64& random) {
+  std::vector<InterpArgument> out;
+  for (const ValueId arg : module.args(module.op_region(function, 0))) {
+    const Type& type = module.types[module.type_of(arg)];
+    LaneValues value;
+    value.element = type.element;
+    for (const Dim dim : type.dims) value.shape.push_back(dim.extent());
+    value.lanes.resize(lane_count(value.shape));
+    for (uint64_t& lane : value.lanes) lane = random_lane(random, type.element);
+    out.emplace_back(std::move(value));
+  }
+  return out;
+}
+
+Results run(const Module& module, std::string_view function,
+            std::span<const InterpArgument> arguments) {
+  Diagnostics diagnostics;
+  return run_function(module, function, arguments, {.step_limit = 200'000}, diagnostics);
+}
+
+// A pass may give a result where the program had none, never a different one.
+void expect_same(const Results& before, const Results& after) {
+  if (!before) return;
+  ASSERT_TRUE(after.has_value()) << "the results got lost";
+  ASSERT_EQ(before->size(), after->size());
+  for (size_t i = 0; i < before->size(); ++i) {
+    const LaneValues& a = (*before)[i];
+    const LaneValues& b = (*after)[i];
+    ASSERT_EQ(a.shape, b.shape) << "result " << i;
+    for (size_t lane = 0; lane < a.lanes.size(); ++lane) {
+      if (is_float(a.element) && is_nan(a.at(lane)) && is_nan(b.at(lane))) continue;
+      ASSERT_EQ(a.lanes[lane], b.lanes[lane]) << "result " << i << ", lane " << lane;
+    }
+  }
+}
+
+constexpr size_t kRunsEach = 4;
+
+// What each function of the program computes for a few arguments.
+std::vector<Results> interpret(const Module& module, uint64_t seed, size_t functions) {
+  std::mt19937_64 random(seed);
+  std::vector<Results> out;
+  for (size_t f = 0; f < functions; ++f) {
+    const std::string name = "f" + std::to_string(f);
+    for (size_t i = 0; i < kRunsEach; ++i) {
+      const auto arguments = random_arguments(module, module.symbol(name), random);
+      out.push_back(run(module, name, arguments));
+    }
+  }
+  return out;
+}
+
+void run_steps(Program& program, std::initializer_list<std::string_view> steps) {
+  PassContext context(program.module, program.diagnostics);
+  PassRunner runner;
+  for (size_t f = 0; f < 3; ++f) {
+    const OpId root = program.module.symbol("f" + std::to_string(f));
+    ASSERT_TRUE(runner.run(context, root, steps)) << program.problems();
+  }
+  ASSERT_TRUE(verify_module(program.module, program.diagnostics)) << program.problems();
+}
+
+TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
+  size_t defined = 0;
+  for (uint64_t seed = 0; seed < program_count(400); ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Program original(seed);
+    ASSERT_TRUE(verify_module(original.module, original.diagnostics)) << original.problems();
+    const std::vector<Results> before = interpret(original.module, seed, 3);
+    for (const Results& results : before) defined += results.has_value() ? 1 : 0;
+    const auto expect_kept = [&](std::initializer_list<std::string_view> steps,
+                                 std::string_view name) {
+      SCOPED_TRACE(std::string(name));
+      Program program(seed);
+      run_steps(program, steps);
+      if (::testing::Test::HasFatalFailure()) return;
+      const std::vector<Results> after = interpret(program.module, seed, 3);
+      for (size_t i = 0; i < before.size(); ++i) {
+        SCOPED_TRACE("function " + std::to_string(i / kRunsEach));
+        expect_same(before[i], after[i]);
+        if (::testing::Test::HasFatalFailure()) {
+          ADD_FAILURE() << print_text(original.module) << "becomes\n" << print_text(program.module);
+          return;
+        }
+      }
+    };
+    for (const PassInfo& pass : all_passes()) {
+      expect_kept({pass.name}, pass.name);
+      if (HasFailure()) return;
+    }
+    expect_kept({"inline", "canonicalize", "cse", "licm", "unroll", "canonicalize", "cse", "dce"},
+                "all together");
+    if (HasFailure()) return;
+  }
+  EXPECT_GT(defined, program_count(400)) << "too few programs have a result to compare";
+}
+
+}  // namespace
+}  // namespace loom::generate
