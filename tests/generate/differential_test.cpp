@@ -14,7 +14,10 @@
 namespace loom::generate {
 namespace {
 
-using Results = std::optional<std::vector<LaneValues>>;
+struct Results {
+  std::optional<std::vector<LaneValues>> values;
+  std::string problem;  // why there are none
+};
 
 struct Program {
   SourceFiles files;
@@ -60,17 +63,21 @@ std::vector<InterpArgument> random_arguments(const Module& module, OpId function
 Results run(const Module& module, std::string_view function,
             std::span<const InterpArgument> arguments) {
   Diagnostics diagnostics;
-  return run_function(module, function, arguments, {.step_limit = 200'000}, diagnostics);
+  Results out{run_function(module, function, arguments, {.step_limit = 200'000}, diagnostics), {}};
+  for (const Diagnostic& d : diagnostics.all()) {
+    out.problem += diag_code(d.id) + " " + d.message() + "\n";
+  }
+  return out;
 }
 
 // A pass may give a result where the program had none, never a different one.
 void expect_same(const Results& before, const Results& after) {
-  if (!before) return;
-  ASSERT_TRUE(after.has_value()) << "the results got lost";
-  ASSERT_EQ(before->size(), after->size());
-  for (size_t i = 0; i < before->size(); ++i) {
-    const LaneValues& a = (*before)[i];
-    const LaneValues& b = (*after)[i];
+  if (!before.values) return;
+  ASSERT_TRUE(after.values.has_value()) << "the results got lost: " << after.problem;
+  ASSERT_EQ(before.values->size(), after.values->size());
+  for (size_t i = 0; i < before.values->size(); ++i) {
+    const LaneValues& a = (*before.values)[i];
+    const LaneValues& b = (*after.values)[i];
     ASSERT_EQ(a.shape, b.shape) << "result " << i;
     for (size_t lane = 0; lane < a.lanes.size(); ++lane) {
       if (is_float(a.element) && is_nan(a.at(lane)) && is_nan(b.at(lane))) continue;
@@ -112,7 +119,7 @@ TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
     Program original(seed);
     ASSERT_TRUE(verify_module(original.module, original.diagnostics)) << original.problems();
     const std::vector<Results> before = interpret(original.module, seed, 3);
-    for (const Results& results : before) defined += results.has_value() ? 1 : 0;
+    for (const Results& results : before) defined += results.values.has_value() ? 1 : 0;
     const auto expect_kept = [&](std::initializer_list<std::string_view> steps,
                                  std::string_view name) {
       SCOPED_TRACE(std::string(name));

@@ -259,7 +259,8 @@ class Mover {
         return of(1).non_zero;
       case ScalarDivSI:
       case ScalarRemSI:
-        return of(1).positive();
+        // A set i1 is -1 when it is read as signed.
+        return element() != ScalarKind::I1 && of(1).positive();
       case IndexShl:
       case IndexShrS:
       case IndexShrU:
