@@ -1,5 +1,5 @@
-// Every `loom` block of the documentation and every module of the library is a canonical module that verifies, and the calls in its
-// comments do what they say.
+// Every `loom` block of the documentation and every module of the library is a canonical module
+// that verifies, and the calls in its comments do what they say.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
