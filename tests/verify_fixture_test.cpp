@@ -120,6 +120,7 @@ constexpr Diag kOnlyFromBytecode[] = {
 // Rows of these domains that other phases report and test.
 constexpr Diag kReportedElsewhere[] = {
     Diag::TypeContract,
+    Diag::TypeResultContract,
     Diag::SymbolUnresolvedProgram,
     Diag::SymbolUnresolvedDeclaration,
 };

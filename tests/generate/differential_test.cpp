@@ -1,7 +1,7 @@
 // Random programs compute the same before and after every pass, by the reference interpreter.
 #include <gtest/gtest.h>
 
-#include <array>
+#include <algorithm>
 
 #include "generator.h"
 #include "loom/diag/render.h"
@@ -102,6 +102,12 @@ std::vector<Results> interpret(const Module& module, uint64_t seed, size_t funct
   return out;
 }
 
+// What a program always does wrong can become visible to the verifier, and then every run fails.
+bool is_proven_wrong(const Diagnostics& diagnostics) {
+  return std::ranges::all_of(diagnostics.all(),
+                             [](const Diagnostic& one) { return one.id == Diag::SubrangeBounds; });
+}
+
 void run_steps(Program& program, std::initializer_list<std::string_view> steps) {
   PassContext context(program.module, program.diagnostics);
   PassRunner runner;
@@ -109,12 +115,11 @@ void run_steps(Program& program, std::initializer_list<std::string_view> steps) 
     const OpId root = program.module.symbol("f" + std::to_string(f));
     ASSERT_TRUE(runner.run(context, root, steps)) << program.problems();
   }
-  ASSERT_TRUE(verify_module(program.module, program.diagnostics)) << program.problems();
 }
 
 TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
   size_t defined = 0;
-  for (uint64_t seed = 0; seed < program_count(400); ++seed) {
+  for (uint64_t seed = 0; seed < program_count(2000); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Program original(seed);
     ASSERT_TRUE(verify_module(original.module, original.diagnostics)) << original.problems();
@@ -126,6 +131,12 @@ TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
       Program program(seed);
       run_steps(program, steps);
       if (::testing::Test::HasFatalFailure()) return;
+      if (!verify_module(program.module, program.diagnostics)) {
+        const bool all_fail = std::ranges::any_of(
+            before, [](const Results& results) { return !results.values.has_value(); });
+        ASSERT_TRUE(all_fail && is_proven_wrong(program.diagnostics)) << program.problems();
+        return;
+      }
       const std::vector<Results> after = interpret(program.module, seed, 3);
       for (size_t i = 0; i < before.size(); ++i) {
         SCOPED_TRACE("function " + std::to_string(i / kRunsEach));
@@ -144,7 +155,7 @@ TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
                 "all together");
     if (HasFailure()) return;
   }
-  EXPECT_GT(defined, program_count(400)) << "too few programs have a result to compare";
+  EXPECT_GT(defined, program_count(2000)) << "too few programs have a result to compare";
 }
 
 }  // namespace

@@ -236,6 +236,15 @@ std::optional<int64_t> VerifyContext::constant(ValueId value) const {
   return exact_integer(module, value);
 }
 
+bool VerifyContext::always_runs(OpId op) const {
+  const OpId parent = parent_op(module, op);
+  return parent.valid() && op_info(module.op(parent).kind).has(trait::Symbol);
+}
+
+std::optional<int64_t> VerifyContext::constant_at(OpId op, ValueId value) const {
+  return always_runs(op) ? constant(value) : std::nullopt;
+}
+
 OpId VerifyContext::resolve(OpId op, unsigned slot, std::initializer_list<OpKind> kinds,
                             std::string_view expected) {
   const StringId name = module.attr(op, slot).string();

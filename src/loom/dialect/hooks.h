@@ -58,6 +58,11 @@ class VerifyContext {
   std::string type(ValueId value) const;
   std::string name(ValueId value) const;                 // "'%x'"
   std::optional<int64_t> constant(ValueId value) const;  // exact_integer
+  // Whether the operation runs whenever its body does. In a nested region a constant may be what
+  // specialization made of a branch that never runs, so it proves no mistake there.
+  bool always_runs(OpId op) const;
+  // The constant where it proves something.
+  std::optional<int64_t> constant_at(OpId op, ValueId value) const;
   // The symbol that attribute `slot` names when it is one of `kinds`; otherwise SYMBOL/002 or
   // SYMBOL/003, and an invalid id. `expected` is what the diagnostic says is needed.
   OpId resolve(OpId op, unsigned slot, std::initializer_list<OpKind> kinds,

@@ -65,7 +65,7 @@ void check_view_indices(VerifyContext& c, OpId op, ValueId view, std::span<const
   size_t next_operand = 0;
   for (size_t axis = 0; axis < places.size(); ++axis) {
     std::optional<int64_t> index = places[axis];
-    if (places[axis] == kDynamicIndex) index = c.constant(operands[next_operand++]);
+    if (places[axis] == kDynamicIndex) index = c.constant_at(op, operands[next_operand++]);
     const Dim extent = type.dims[axis];
     const bool known = !extent.is_dynamic();
     // One element needs an exact index to be outside; a window needs room wherever it begins.

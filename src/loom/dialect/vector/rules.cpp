@@ -180,13 +180,14 @@ std::optional<bool> same_bits(const Type& a, uint64_t bits_a, const Type& b, uin
   return total_a == total_b;
 }
 
-std::vector<std::optional<int64_t>> exact_places(const VerifyContext& c,
+std::vector<std::optional<int64_t>> exact_places(const VerifyContext& c, OpId op,
                                                  std::span<const ValueId> operands,
                                                  std::span<const int64_t> places) {
   std::vector<std::optional<int64_t>> exact;
   size_t next = 0;
   for (const int64_t place : places) {
-    exact.push_back(place == kDynamicIndex ? c.constant(operands[next++]) : std::optional(place));
+    exact.push_back(place == kDynamicIndex ? c.constant_at(op, operands[next++])
+                                           : std::optional(place));
   }
   return exact;
 }

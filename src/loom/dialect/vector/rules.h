@@ -45,7 +45,7 @@ std::optional<int64_t> static_lanes(const Type& type);
 std::optional<bool> same_bits(const Type& a, uint64_t bits_a, const Type& b, uint64_t bits_b);
 
 // An exact integer behind each place of an index list, where one is known.
-std::vector<std::optional<int64_t>> exact_places(const VerifyContext& c,
+std::vector<std::optional<int64_t>> exact_places(const VerifyContext& c, OpId op,
                                                  std::span<const ValueId> operands,
                                                  std::span<const int64_t> places);
 // SUBRANGE/004 on one axis.

@@ -32,7 +32,7 @@ bool check_leading(VerifyContext& c, OpId op, ValueId vector, std::span<const Va
              {"count", std::to_string(places.size())}});
     return false;
   }
-  const auto exact = exact_places(c, operands, places);
+  const auto exact = exact_places(c, op, operands, places);
   for (size_t axis = 0; axis < exact.size(); ++axis) {
     const Dim extent = type.dims[axis];
     if (!exact[axis]) continue;
@@ -131,7 +131,7 @@ void vector_slice(VerifyContext& c, OpId op) {
     return;
   }
   const auto exact =
-      exact_places(c, operand_group(c.module, op, operand_slot(VectorSlice, "index")), places);
+      exact_places(c, op, operand_group(c.module, op, operand_slot(VectorSlice, "index")), places);
   for (size_t axis = 0; axis < exact.size(); ++axis) {
     const Dim extent = from.dims[axis];
     const int64_t offset = exact[axis].value_or(0);
@@ -285,13 +285,14 @@ void vector_poison(VerifyContext& c, OpId op) {
 namespace {
 
 // The exact value of every lane, where a constant or a splat of one gives it.
-std::optional<int64_t> uniform_integer(const VerifyContext& c, ValueId vector) {
+std::optional<int64_t> uniform_integer(const VerifyContext& c, OpId user, ValueId vector) {
   const OpId op = c.module.defining_op(vector);
   if (!op.valid() || !c.sound(op)) return std::nullopt;
-  if (c.module.op(op).kind == VectorSplat) return c.constant(c.module.operand(op, 0));
+  if (c.module.op(op).kind == VectorSplat) return c.constant_at(user, c.module.operand(op, 0));
   if (c.module.op(op).kind != VectorConstant) return std::nullopt;
   const Attr& literal = c.module.attr(op, attr_slot(VectorConstant, "value"));
-  return literal.kind == AttrKind::Integer ? std::optional(literal.value()) : std::nullopt;
+  const bool integer = literal.kind == AttrKind::Integer;
+  return integer && c.always_runs(user) ? std::optional(literal.value()) : std::nullopt;
 }
 
 }  // namespace
@@ -307,7 +308,7 @@ void vector_table_lookup(VerifyContext& c, OpId op) {
   const auto outside = [&](int64_t at) {
     return at < 0 || (!type.dims[0].is_dynamic() && at >= type.dims[0].extent());
   };
-  if (const auto all = uniform_integer(c, index)) {
+  if (const auto all = uniform_integer(c, op, index)) {
     if (outside(*all)) out_of_bounds(c, op, std::to_string(*all), type.dims[0], 0);
     return;
   }
@@ -315,7 +316,7 @@ void vector_table_lookup(VerifyContext& c, OpId op) {
   if (!source.valid() || !c.sound(source)) return;
   if (c.module.op(source).kind != VectorFromElements) return;
   for (const ValueId element : c.module.operands(source)) {
-    const auto at = c.constant(element);
+    const auto at = c.constant_at(op, element);
     if (at && outside(*at)) return out_of_bounds(c, op, std::to_string(*at), type.dims[0], 0);
   }
 }
