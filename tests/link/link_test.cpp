@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <thread>
+
 #include "loom/base/file.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/dialect/op_info.h"
@@ -64,6 +67,43 @@ TEST_F(Link, OneIndexServesManyLinks) {
   const auto second = link_roots(inputs, index);
   ASSERT_TRUE(first && second);
   EXPECT_TRUE(write_bytecode(*first) == write_bytecode(*second));
+}
+
+// What an index holds, and all that a link could have added to it.
+std::vector<size_t> sizes(const LibraryIndex& index) {
+  std::vector<size_t> list;
+  for (const LinkInput& library : index.libraries()) {
+    list.insert(list.end(), {library.module.op_count(), library.module.value_count(),
+                             library.module.strings.size(), library.module.attrs.size(),
+                             library.module.types.size(), library.module.deferred_bodies.size()});
+  }
+  return list;
+}
+
+TEST_F(Link, ThreadsShareOneIndexThatDoesNotGrow) {
+  std::vector<LinkInput> libraries = one(as_bytecode("kernels.loom"));
+  const LibraryIndex index(std::move(libraries));
+  const auto inputs = one(load("model.loom"));
+  const auto expected = link_roots(inputs, index);
+  ASSERT_TRUE(expected);
+  const std::string bytes = write_bytecode(*expected);
+  const std::vector<size_t> before = sizes(index);
+  constexpr int kThreads = 8, kLinks = 50;
+  std::array<int, kThreads> equal{};
+  {
+    std::vector<std::jthread> threads;
+    for (int& count : equal) {
+      threads.emplace_back([&] {
+        for (int i = 0; i < kLinks; ++i) {
+          Diagnostics diagnostics;
+          const auto linked = link(inputs, index, LinkOptions(), diagnostics);
+          count += linked && write_bytecode(*linked) == bytes;
+        }
+      });
+    }
+  }
+  for (const int count : equal) EXPECT_EQ(count, kLinks);
+  EXPECT_EQ(sizes(index), before);
 }
 
 TEST_F(Link, TheResultVerifies) {

@@ -1,5 +1,6 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
+#include "loom/link/library_index.h"
 #include "loom/link/linker.h"
 
 namespace loom {

@@ -25,8 +25,10 @@ LibraryIndex::LibraryIndex(std::vector<LinkInput> libraries) : LibraryIndex() {
   tables_->libraries = std::move(libraries);
   for (uint32_t i = 0; i < tables_->libraries.size(); ++i) {
     const Module& module = tables_->libraries[i].module;
+    uint32_t position = 0;
     for_each_op(module, module.body(), [&](OpId op) {
       const OpKind kind = module.op(op).kind;
+      if (symbol_name(module, op).valid()) tables_->places.emplace(place_key(i, op), position++);
       if (!symbol_name(module, op).valid() || is_declaration(kind)) return;
       if (op_info(kind).dialect == "check") return;  // tests are not supplied
       // A target record has no visibility; it supplies its name like an export.

@@ -10,6 +10,10 @@
 
 namespace loom {
 
+inline uint64_t place_key(uint32_t module, OpId op) {
+  return (uint64_t{module} << 32) | op.index();
+}
+
 struct LibraryIndex::Tables {
   struct Export {
     uint32_t library;
@@ -20,6 +24,8 @@ struct LibraryIndex::Tables {
   std::unordered_map<std::string_view, std::vector<Export>> exports;
   // Exported template implementations by family.
   std::unordered_map<std::string_view, std::vector<Export>> implementations;
+  // The position of every symbol in its library, by place_key().
+  std::unordered_map<uint64_t, uint32_t> places;
 };
 
 bool is_implementation(OpKind kind);

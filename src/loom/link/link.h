@@ -6,8 +6,8 @@
 // A kernel body that is still encoded in its module stays encoded in the result (open it with
 // load_kernel_bodies(), then verify), unless a value or a new name must be written into it.
 //
-// The result holds the live symbols only: primary inputs in their order, then library symbols in
-// the order in which they were first reached. All modules must share one SourceFiles. Inputs and
+// The result holds the live symbols only: primary inputs in their order, then library symbols by
+// library and by place in it. All modules must share one SourceFiles. Inputs and
 // libraries are read, never changed; links over one LibraryIndex may run in several threads as long
 // as each has its own result and SourceFiles is not added to.
 #pragma once

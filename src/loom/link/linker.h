@@ -6,6 +6,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "loom/ir/clone.h"
@@ -17,10 +18,6 @@ namespace loom {
 // Reaches symbols breadth first from the roots. A symbol is cloned when it is reached, its
 // configuration is bound in the clone, and what the clone then mentions is reached next. At the end
 // the clones get their names and their places in the result.
-inline uint64_t place_key(uint32_t module, OpId op) {
-  return (uint64_t{module} << 32) | op.index();
-}
-
 class Linker {
  public:
   Linker(std::span<const LinkInput> inputs, const LibraryIndex& libraries,
@@ -45,6 +42,11 @@ class Linker {
     StringId name;  // in the result
     std::string reason;
     std::vector<Reference> references;
+  };
+  // A declaration in libraries that nothing resolves.
+  struct Open {
+    Place reached;   // first
+    Place earliest;  // in the order of the result
   };
   struct DirectSymbol {
     Place definition;
@@ -83,6 +85,8 @@ class Linker {
 
   void report_unresolved();
   void report_unresolved(Place declaration);
+  std::pair<uint32_t, uint32_t> output_place(Place place) const;
+  void settle_declarations();
   std::vector<uint32_t> output_order() const;
   bool assign_names(std::span<const uint32_t> order);
   void claim_name(uint32_t node, bool may_rename);
@@ -98,9 +102,9 @@ class Linker {
   ConfigValues config_;
   Module result_;
   std::unordered_map<std::string_view, DirectSymbol> direct_;
-  std::unordered_map<std::string_view, Place> open_;  // declarations that nothing resolves
-  std::unordered_map<uint64_t, uint32_t> node_of_;    // by module and operation
-  std::vector<Node> nodes_;                           // in first-reach order
+  std::unordered_map<std::string_view, Open> open_;
+  std::unordered_map<uint64_t, uint32_t> node_of_;  // by module and operation
+  std::vector<Node> nodes_;                         // in first-reach order
   std::unordered_map<uint32_t, std::unique_ptr<Cloner>> cloners_;
   std::unordered_set<uint64_t> checked_;          // declarations whose contract was compared
   std::unordered_map<StringId, uint32_t> taken_;  // names of the result
