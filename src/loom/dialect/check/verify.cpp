@@ -230,7 +230,7 @@ void check_oracle_call(VerifyContext& c, OpId op) {
   c.resolve(op, attr_slot(CheckOracleCall, "callee"), {FuncDef, FuncDecl}, "function");
   if (c.module.op(op).result_count == 0) {
     c.error(op, Diag::StructureResultCount,
-            {{"op", std::string(c.op_name(op))}, {"expected", "at least one"}, {"found", "0"}});
+            {{"op", std::string(c.op_name(op))}, {"expected", "one or more"}, {"found", "0"}});
   }
 }
 

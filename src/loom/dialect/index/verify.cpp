@@ -30,7 +30,7 @@ void index_cast(VerifyContext& c, OpId op) {
 void assume(VerifyContext& c, OpId op) {
   if (!c.module.operands(op).empty()) return;
   c.error(op, Diag::StructureOperandCount,
-          {{"op", std::string(c.op_name(op))}, {"expected", "at least one"}, {"found", "0"}});
+          {{"op", std::string(c.op_name(op))}, {"expected", "one or more"}, {"found", "0"}});
 }
 
 }  // namespace loom::verify
