@@ -18,7 +18,6 @@ struct LaunchView {
   std::vector<uint32_t> extents;  // numbers of the values that are the others
   uint32_t element_bytes = 0;
   uint64_t alignment = 1;
-  Access access = Access::None;  // what is done to it, where that was asked for
 };
 
 // What the views in a kernel's body reach.
@@ -32,28 +31,6 @@ struct KernelNeeds {
 // need, wherever offset and extents are constant or follow from scalar launch arguments. A view
 // under a branch counts, taken or not. The body of the kernel must be open.
 KernelNeeds kernel_needs(const Module& module, OpId kernel);
-
-// Which bytes of its launch arguments a kernel may touch.
-struct KernelTouches {
-  std::vector<LaunchValue> values;  // operands before their users
-  std::vector<LaunchView> views;    // of buffer arguments
-  std::vector<Access> rest;         // by launch argument: to bytes that are in no listed view
-  std::vector<uint64_t> bytes;      // by launch argument: of a view with static extents, else all
-};
-struct TouchedRange {
-  uint32_t argument = 0;
-  uint64_t begin = 0;  // bytes of the argument
-  uint64_t end = 0;
-  Access access = Access::None;
-};
-
-// `access` is the access facet of the kernel, whose body must be open.
-KernelTouches kernel_touches(const Module& module, OpId kernel, std::span<const Access> access);
-
-// The ranges that one launch may touch. A range whose end is not known reaches to the greatest
-// offset.
-std::vector<TouchedRange> touched_ranges(const KernelTouches& kernel,
-                                         std::span<const Argument> arguments);
 
 // The needs of each dispatched kernel, moved to where its arguments lie.
 struct ProgramNeeds {

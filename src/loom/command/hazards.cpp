@@ -12,7 +12,7 @@
 #include <tuple>
 #include <utility>
 
-#include "loom/command/footprint.h"
+#include "loom/command/touches.h"
 #include "loom/dialect/op_info.h"
 
 namespace loom {
@@ -151,16 +151,19 @@ class Checker {
   // A dispatch without workgroups touches nothing.
   void collect(uint32_t number) {
     const DispatchCommand& command = program_.commands[number];
+    std::span<const uint32_t> counts;
     if (command.indirect != DispatchCommand::kDirect) {
       const BufferRef& ref = program_.indirect_storage[command.indirect];
       add(number, ref, 0, kCountBytes, Access::Read, true);
     } else if (std::ranges::find(command.count, 0u) != command.count.end()) {
       return;
+    } else {
+      counts = command.count;
     }
     const auto arguments =
         std::span(program_.arguments).subspan(command.argument_begin, command.argument_count);
     if (const auto& touches = touches_[command.slot]) {
-      for (const TouchedRange& range : touched_ranges(*touches, arguments)) {
+      for (const TouchedRange& range : touched_ranges(*touches, arguments, counts)) {
         add(number, arguments[range.argument].buffer, range.begin, range.end, range.access, true);
       }
       return;

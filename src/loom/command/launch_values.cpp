@@ -40,7 +40,9 @@ std::optional<uint32_t> LaunchNumbers::number(ValueId value) {
 bool LaunchNumbers::is_pure_scalar(OpId op) const {
   if (is_assume(module_.op(op).kind)) return true;
   if (module_.op(op).result_count != 1 || module_.op(op).region_count != 0) return false;
-  if (module_.operands(op).size() > 3) return false;
+  // Constants are leaves; what else takes no operand asks for something that the launch's scalars
+  // do not say.
+  if (module_.operands(op).empty() || module_.operands(op).size() > 3) return false;
   return std::ranges::all_of(module_.operands(op), [&](ValueId operand) {
     return module_.types.is_scalar(module_.type_of(operand));
   });

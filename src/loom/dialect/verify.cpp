@@ -245,10 +245,12 @@ std::string_view program_repair(Effect effect) {
 void Verifier::check_effect(OpId op, const OpInfo& info) {
   switch (info.effect) {
     case Effect::Pure:
-    case Effect::Hint:
     case Effect::Nested:
     case Effect::Structure:
       return;
+    case Effect::Hint:
+      if (body != BodyKind::Program) return;
+      break;
     case Effect::Call: {
       // Its hook reports a call that does not keep the promise 'pure', here or in the function
       // around it; an unknown callee is reported there as well.
