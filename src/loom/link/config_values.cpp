@@ -2,12 +2,15 @@
 
 #include <cmath>
 
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_info.h"
 #include "loom/facts/int_facts.h"
+#include "loom/ir/clone.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
 #include "loom/link/literal.h"
+#include "loom/text/parser.h"
 
 namespace loom {
 namespace {
@@ -32,6 +35,7 @@ std::string literal_text(const Attr& literal) {
 // Whether a predicate about one value holds for the literal; arguments that are values are the
 // key itself.
 bool predicate_holds(const Predicate& predicate, const Attr& literal) {
+  if (literal.kind == AttrKind::Encoding) return true;  // no predicate speaks of encodings
   if (literal.kind == AttrKind::Float) {
     const double value = literal.number();
     switch (predicate.kind) {
@@ -53,6 +57,37 @@ bool predicate_holds(const Predicate& predicate, const Attr& literal) {
   return holds(predicate.kind, args).value_or(true);
 }
 
+// The encoding that a text spells out, in `module`; invalid when it is none.
+AttrId read_encoding(Module& module, std::string_view text) {
+  SourceFiles files;
+  Diagnostics diagnostics;
+  const FileId file =
+      files.add_text("value", "config.def @key = " + std::string(text) + " : encoding");
+  const auto read = parse_text(files, file, diagnostics);
+  if (!read || read->op_count() != 1) return {};
+  const OpId op = read->region(read->body()).first;
+  if (!op.valid() || read->op(op).kind != OpKind::ConfigDef) return {};
+  const AttrId value = read->attr_ids(op)[kValueSlot];
+  if (read->attrs[value].kind != AttrKind::Encoding) return {};
+  return Cloner(*read, module).map(value);
+}
+
+// Turns a `config.get` into an `encoding.define` in place: its result keeps its uses.
+void become_encoding(Module& module, OpId get, AttrId spec) {
+  constexpr uint32_t kNoParameters[] = {0};
+  std::vector<AttrId> attrs(op_info(OpKind::EncodingDefine).attrs.size());
+  attrs[attr_slot(OpKind::EncodingDefine, "spec")] = spec;
+  const OpId model =
+      module.create({.kind = OpKind::EncodingDefine, .groups = kNoParameters, .attrs = attrs});
+  Op& op = module.op(get);
+  const Op& shape = module.op(model);
+  op.kind = shape.kind;
+  op.attr_begin = shape.attr_begin;
+  op.attr_count = shape.attr_count;
+  op.group_begin = shape.group_begin;
+  op.group_count = shape.group_count;
+}
+
 }  // namespace
 
 ConfigValues::ConfigValues(std::span<const LinkInput> inputs, const ConfigBindings& bindings,
@@ -71,6 +106,14 @@ ConfigValues::ConfigValues(std::span<const LinkInput> inputs, const ConfigBindin
   }
 }
 
+ConfigValues::Value ConfigValues::defined(const Module& module, OpId definition) {
+  const AttrId value = module.attr_ids(definition)[kValueSlot];
+  if (module.attrs[value].kind == AttrKind::Encoding) {
+    return {attr_text(module, value), "config.def", &module, value};
+  }
+  return {literal_text(module.attrs[value]), "config.def"};
+}
+
 std::optional<ConfigValues::Value> ConfigValues::find(const Module& module,
                                                       OpId declaration) const {
   const std::string_view key = symbol_text(module, declaration);
@@ -78,12 +121,9 @@ std::optional<ConfigValues::Value> ConfigValues::find(const Module& module,
     return Value{binding->value, binding->origin};
   }
   if (const auto found = definitions_.find(key); found != definitions_.end()) {
-    const auto& [owner, op] = found->second;
-    return Value{literal_text(owner->attr(op, kValueSlot)), "config.def"};
+    return defined(*found->second.module, found->second.op);
   }
-  if (module.op(declaration).kind == OpKind::ConfigDef) {
-    return Value{literal_text(module.attr(declaration, kValueSlot)), "config.def"};
-  }
+  if (module.op(declaration).kind == OpKind::ConfigDef) return defined(module, declaration);
   return std::nullopt;
 }
 
@@ -141,6 +181,26 @@ std::optional<Attr> ConfigValues::literal(const Module& module, OpId declaration
   return literal;
 }
 
+// The static encoding that a key is bound to, in `result`; invalid when it has no value or not one
+// of the stated role.
+AttrId ConfigValues::encoding(const Module& source, OpId declaration, TypeId type, Module& result) {
+  const auto value = find(source, declaration);
+  if (!value) return {};
+  const AttrId spec = value->owner != nullptr ? Cloner(*value->owner, result).map(value->encoding)
+                                              : read_encoding(result, value->text);
+  const EncodingFamilyInfo* family = spec.valid() ? encoding_family_of(result, spec) : nullptr;
+  const TypeKind kind = result.types[type].kind;
+  if (family != nullptr && check_encoding(result, spec).empty() &&
+      (kind == TypeKind::Encoding || role_of(kind) == family->role)) {
+    return spec;
+  }
+  reject(symbol_text(source, declaration),
+         "'" + value->text + "' (" + value->origin + ") is not a value of type " +
+             type_text(result, type),
+         source.location(declaration));
+  return {};
+}
+
 bool ConfigValues::bind(const Module& source, Module& result, OpId copy) {
   bool bound = false;
   for_each_nested(result, copy, [&](OpId get) {
@@ -148,6 +208,13 @@ bool ConfigValues::bind(const Module& source, Module& result, OpId copy) {
     const OpId declaration = source.symbol(symbol_ref(result, get, kKeySlot));
     if (!declaration.valid()) return;
     const TypeId type = result.type_of(result.result(get));
+    if (is_encoding_type(result.types[type].kind)) {
+      const AttrId spec = encoding(source, declaration, type, result);
+      if (!spec.valid()) return;
+      become_encoding(result, get, spec);
+      bound = true;
+      return;
+    }
     const auto value = literal(source, declaration, type, result);
     if (!value) return;
     const bool address = result.types.is_scalar(type) && is_address(result.types[type].element);

@@ -29,7 +29,8 @@ class ConfigValues {
   bool check_definition(const Module& declaring, OpId declaration, const Module& defining,
                         OpId definition);
 
-  // Turns every `config.get` in `copy` whose key is bound into a constant. `copy` is a clone, in
+  // Turns every `config.get` in `copy` whose key is bound into a constant, or into an
+  // `encoding.define` when the key is an encoding. `copy` is a clone, in
   // `result`, of a symbol of `source`. A value that does not fit its type or breaks the predicates
   // of a declaration is CONFIG/001, once a key. Returns whether anything was bound.
   bool bind(const Module& source, Module& result, OpId copy);
@@ -38,10 +39,14 @@ class ConfigValues {
   struct Value {
     std::string text;
     std::string origin;
+    const Module* owner = nullptr;  // of the static encoding of a definition
+    AttrId encoding;
   };
+  static Value defined(const Module& module, OpId definition);
   std::optional<Value> find(const Module& module, OpId declaration) const;
   std::optional<Attr> literal(const Module& module, OpId declaration, TypeId type,
                               const Module& typed);
+  AttrId encoding(const Module& source, OpId declaration, TypeId type, Module& result);
   bool check(const Module& module, OpId declaration, const Attr& literal,
              const std::string& origin);
   void reject(std::string_view key, std::string detail, Location at);
