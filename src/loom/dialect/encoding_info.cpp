@@ -163,6 +163,13 @@ const EncodingFamilyInfo* find_encoding_family(std::string_view name) {
   return nullptr;
 }
 
+std::vector<std::string_view> encoding_family_names() {
+  std::vector<std::string_view> names;
+  for (const EncodingFamilyInfo& family : kFamilies) names.push_back(family.name);
+  for (const EncodingFamilyInfo& alias : format_aliases()) names.push_back(alias.name);
+  return names;
+}
+
 std::span<const EncodingParameter> encoding_parameters(EncodingFamily family) {
   switch (family) {
     case Strided:

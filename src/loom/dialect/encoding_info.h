@@ -55,6 +55,8 @@ struct EncodingFamilyInfo {
 };
 // Null when unknown. Older spellings find the current family.
 const EncodingFamilyInfo* find_encoding_family(std::string_view name);
+// The current names of all families.
+std::vector<std::string_view> encoding_family_names();
 
 // What a parameter of a family holds.
 enum class EncodingParameterKind : uint8_t { Integer, Integers, Word, Layout, Schema };

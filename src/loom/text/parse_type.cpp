@@ -19,6 +19,15 @@ std::optional<TypeKind> kind_from_name(std::string_view name) {
   return std::nullopt;
 }
 
+std::string suggest_element(std::string_view name) {
+  Suggestion suggestion(name);
+#define LOOM_SCALAR(kind, text, bits, family) suggestion.consider(text);
+#define LOOM_OPAQUE(kind, text)
+#define LOOM_SHAPED(kind, text, encoding, align)
+#include "loom/ir/types.def"
+  return suggestion.hint();
+}
+
 std::string suggest_type(std::string_view name) {
   Suggestion suggestion(name);
   suggestion.consider("encoding");
@@ -65,7 +74,8 @@ bool Parser::parse_encoding_type(TypeId& out) {
   const auto kind = kind_from_name("encoding<" + std::string(token_.text()) + ">");
   if (!at(TokenKind::Word) || !kind) {
     return error(Diag::ParseUnknownType, token_,
-                 {{"name", "encoding<" + std::string(token_.text()) + ">"}});
+                 {{"name", "encoding<" + std::string(token_.text()) + ">"},
+                  {"repair", suggest(token_.text(), "layout schema storage transform")}});
   }
   out = module_.types.opaque(*kind);
   advance();
@@ -109,7 +119,9 @@ bool Parser::parse_shaped(TypeKind kind, TypeId& out) {
   const auto element = at(TokenKind::Word) ? scalar_from_name(token_.text()) : std::nullopt;
   if (!element) {
     if (at(TokenKind::Word)) {
-      return error(Diag::ParseUnknownType, token_, {{"name", std::string(token_.text())}});
+      return error(
+          Diag::ParseUnknownType, token_,
+          {{"name", std::string(token_.text())}, {"repair", suggest_element(token_.text())}});
     }
     return malformed(token_, "an element type is missing");
   }

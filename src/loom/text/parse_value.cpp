@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "loom/base/suggest.h"
+#include "loom/dialect/encoding_info.h"
 #include "loom/text/parser_impl.h"
 
 namespace loom {
@@ -148,6 +150,17 @@ bool Parser::parse_dict(AttrId& out, unsigned depth) {
   return need_close_brace();
 }
 
+std::string Parser::suggest_encoding(std::string_view name) const {
+  Suggestion suggestion(name);
+  for (const std::string_view family : encoding_family_names()) suggestion.consider(family);
+  for (size_t i = 0; i < module_.strings.size(); ++i) {
+    if (aliases_.contains(static_cast<uint32_t>(i))) {
+      suggestion.consider(module_.strings.text(StringId(i)));
+    }
+  }
+  return suggestion.best().empty() ? "" : "did you mean '#" + std::string(suggestion.best()) + "'?";
+}
+
 // `#family`, `#family<k=v, ...>`, `#family<v>` or an alias
 bool Parser::parse_encoding(AttrId& out, unsigned depth) {
   if (!deep_enough(depth)) return false;
@@ -157,7 +170,8 @@ bool Parser::parse_encoding(AttrId& out, unsigned depth) {
     const StringId id = module_.strings.find(name.name());
     const auto alias = aliases_.find(id.index());
     if (!id.valid() || alias == aliases_.end()) {
-      return error(Diag::ParseUnknownEncoding, name, {{"name", std::string(name.text())}});
+      return error(Diag::ParseUnknownEncoding, name,
+                   {{"name", std::string(name.text())}, {"repair", suggest_encoding(name.name())}});
     }
     out = alias->second;
     advance();

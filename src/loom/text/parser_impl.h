@@ -226,6 +226,7 @@ class Parser {
   // The value that the current token names; takes the token.
   bool use_value(ValueId& out);
   std::string suggest_op(std::string_view name) const;
+  std::string suggest_encoding(std::string_view name) const;
   // A repair for a name that means no value here.
   std::string suggest_value(std::string_view name) const;
   void define(StringId name, ValueId value, const Token& token);
