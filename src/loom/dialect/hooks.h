@@ -30,7 +30,8 @@ class VerifyContext {
 
   // The counts and attributes of the operation fit its row.
   virtual bool sound(OpId op) const = 0;
-  // Whether the tree below `op` writes memory, synchronizes or does a volatile access.
+  // Whether the tree below `op` writes memory, synchronizes, does a volatile access or loops
+  // without bounds.
   virtual bool has_ordered_effects(OpId op) const = 0;
 
   // The reference is valid until the next error.

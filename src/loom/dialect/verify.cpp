@@ -74,9 +74,10 @@ void Verifier::run() {
   for (const OpId op : nested_) {
     sound_[op.index()] = checker_.check_shape(op);
     if (!sound(op)) continue;
-    const Effect effect = op_info(module.op(op).kind).effect;
-    ordered_[order_.position(op)] =
-        effect == Effect::Write || effect == Effect::Observable || is_volatile(module, op);
+    const OpKind kind = module.op(op).kind;
+    const Effect effect = op_info(kind).effect;
+    ordered_[order_.position(op)] = effect == Effect::Write || effect == Effect::Observable ||
+                                    kind == OpKind::ScfWhile || is_volatile(module, op);
   }
   for (size_t i = 1; i < ordered_.size(); ++i) ordered_[i] += ordered_[i - 1];
   size_t next = 0;

@@ -227,6 +227,21 @@ bool Expander::expand_copies(OpId loop, InsertionPoint place, Ref base, int64_t 
   return run();
 }
 
+bool Expander::expand_slice(OpId loop, std::span<const OpId> ops, InsertionPoint place,
+                            Ref induction) {
+  rewriter_.replace(module_.args(module_.op_region(loop, kForBody))[0], induction);
+  Frame frame;
+  frame.kind = FrameKind::Branch;
+  frame.source = loop;
+  frame.place = place;
+  frames_.push_back(frame);
+  for (const OpId op : ops) {
+    if (!visit(op)) return false;
+  }
+  frames_.pop_back();
+  return !failed_;
+}
+
 Ref Expander::offset_from(const Frame& frame, Ref distance) {
   const Ref operands[] = {frame.base, distance};
   const TypeId type = TypeStore::scalar(frame.iv_kind);
@@ -308,6 +323,7 @@ bool Expander::run() {
 
 bool Expander::visit(OpId op) {
   const OpKind kind = module_.op(op).kind;
+  if (!left_out_.empty() && std::ranges::binary_search(left_out_, op)) return true;
   switch (kind) {
     case IndexConstant:
     case ScalarConstant:

@@ -45,6 +45,11 @@ class Expander {
   // `base` and the given carried values; the loop's results then mean what the last one yields.
   bool expand_copies(OpId loop, InsertionPoint place, Ref base, int64_t step, uint64_t copies,
                      std::span<const ValueId> carried);
+  // Clones single operations of the loop's body without nested ones, in their order, for the
+  // iteration with this induction value.
+  bool expand_slice(OpId loop, std::span<const OpId> ops, InsertionPoint place, Ref induction);
+  // Later copies leave these operations out; the caller says what their results mean. Ascending.
+  void leave_out(std::vector<OpId> ops) { left_out_ = std::move(ops); }
   bool failed() const { return failed_; }
 
  private:
@@ -95,6 +100,7 @@ class Expander {
   const bool command_program_;
   std::vector<Frame> frames_;
   std::vector<OpId> open_;  // the root and the callees being expanded
+  std::vector<OpId> left_out_;
   std::vector<Ref> refs_;
   std::vector<ValueId> values_;
   std::vector<TypeId> types_;

@@ -13,6 +13,7 @@
 #include "loom/pass/dce.h"
 #include "loom/pass/inline.h"
 #include "loom/pass/licm.h"
+#include "loom/pass/pipeline.h"
 #include "loom/pass/select_templates.h"
 #include "loom/pass/unroll.h"
 
@@ -32,8 +33,10 @@ constexpr PassInfo kPasses[] = {
 };
 
 // Exact loops are expanded between two rounds of folding, so that each sees what the other found.
-constexpr std::string_view kDefaultPipeline[] = {
-    "contracts", "inline", "canonicalize", "cse", "unroll", "canonicalize", "licm", "cse", "dce"};
+// What stays a loop is pipelined as it comes out of that.
+constexpr std::string_view kDefaultPipeline[] = {"contracts", "inline",   "canonicalize", "cse",
+                                                 "unroll",    "pipeline", "canonicalize", "licm",
+                                                 "cse",       "dce"};
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();

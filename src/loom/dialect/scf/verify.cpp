@@ -66,8 +66,9 @@ void check_policy(VerifyContext& c, OpId op) {
   if (value && (*value <= 0 || *value > 65535)) {
     c.bad_attribute(op, "pipeline", fmt::format("depth {} is not between 1 and 65535", *value));
   } else if (value && *value > 1 && c.has_ordered_effects(op)) {
-    c.bad_attribute(op, "pipeline",
-                    "the body writes memory, synchronizes or does a volatile access");
+    c.bad_attribute(
+        op, "pipeline",
+        "the body writes memory, synchronizes, does a volatile access or holds 'scf.while'");
   }
 }
 
