@@ -433,7 +433,12 @@ bool Generator::loop(unsigned depth) {
   std::vector<uint32_t> groups = {1, 1, 1, static_cast<uint32_t>(types.size())};
   groups.resize(info.operands.size());
   std::vector<AttrId> attrs(info.attrs.size());
-  if (chance(3)) attrs[attr_slot(OpKind::ScfFor, "unroll")] = module_.attrs.intern(Attr::unit());
+  if (chance(3)) {
+    attrs[attr_slot(OpKind::ScfFor, "unroll")] = module_.attrs.intern(Attr::unit());
+  } else if (chance(2)) {
+    operands.push_back(address(OpKind::IndexConstant, ScalarKind::Index, 1 + roll(4)));
+    groups[operand_slot(OpKind::ScfFor, "factor")] = 1;
+  }
   const OpId op = append(OpKind::ScfFor, operands, groups, types, attrs, 1);
   const RegionId outer = region_;
   const size_t visible = values_.size();
@@ -574,6 +579,7 @@ bool Generator::memory() {
                            {module_.type_of(stored)}, load_attrs);
   used_.insert({OpKind::BufferAlloca, OpKind::BufferView, OpKind::ViewStore});
   add_results(load);
+  if (chance(2)) loads_ahead(module_.result(view));
   return true;
 }
 

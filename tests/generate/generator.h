@@ -63,6 +63,7 @@ class Generator {
   bool lookup();
   void bodies(OpId op, unsigned count, const std::vector<TypeId>& types, unsigned depth);
   bool memory();
+  void loads_ahead(ValueId view);
   bool call();
   Values region_results(const std::vector<TypeId>& types);
 

@@ -249,10 +249,13 @@ class Overlapper {
                             type, place, module_.location(loop_));
   }
 
-  // Whether lo + distance * step is representable, whatever the values are.
+  // Whether lo + distance * step is representable, whatever the values are, and the distance of the
+  // bounds where it is needed.
   bool first_bounds_fit() const {
     const IntFacts lo = rewriter_.facts(lo_), step = rewriter_.facts(step_);
     int64_t ahead = 0, end = 0;
+    // Where the last iterations begin is a quotient unless the step is 1.
+    if (step.exact() != std::optional<int64_t>(1) && !lo.non_negative()) return false;
     return step.lo > 0 &&
            !__builtin_mul_overflow(step.hi, static_cast<int64_t>(distance_), &ahead) &&
            !__builtin_add_overflow(lo.hi, ahead, &end);
@@ -274,9 +277,18 @@ class Overlapper {
     const OpId main = make_main(end);
     if (!fill_main(main, ahead)) return {};
     drop_clause(main);
-    if (!finish_last(main, end)) return {};
+    if (!finish_last(main, behind(end))) return {};
     module_.erase(loop_);
     return main;
+  }
+
+  // The induction value of the first iteration behind [lo, end); `end` is not below lo.
+  Ref behind(Ref end) {
+    if (rewriter_.exact_int(step_) == std::optional<int64_t>(1)) return end;
+    const Ref length = emit(IndexSub, {end, lo_}, before_);
+    const Ref more = emit(IndexSub, {step_, number(1)}, before_);
+    const Ref rounds = emit(IndexDiv, {emit(IndexAdd, {length, more}, before_), step_}, before_);
+    return emit(IndexMadd, {rounds, step_, lo_}, before_);
   }
 
   std::vector<TypeId> load_types() const {
@@ -434,7 +446,7 @@ class Overlapper {
   }
 
   // The last iterations; what they need has been loaded.
-  bool finish_last(OpId main, Ref end) {
+  bool finish_last(OpId main, Ref begin) {
     const unsigned results = module_.op(loop_).result_count;
     const size_t loads = loads_.size();
     std::vector<ValueId> carried, arrived(under_way_.size());
@@ -443,7 +455,7 @@ class Overlapper {
       arrived[i] = module_.result(main, results + static_cast<unsigned>(i));
     }
     for (uint64_t k = 0; k < distance_; ++k) {
-      const Ref induction = after(end, k, before_);
+      const Ref induction = after(begin, k, before_);
       const Ref condition = exists(induction, before_);
       const auto known = rewriter_.exact_int(condition);
       if (known && *known == 0) break;
