@@ -235,7 +235,9 @@ def dispatches(count, path):
     """Programs of `count` dispatches: empty kernels to time, counting kernels to check.
 
     `@serial_K` is a chain, `@fork_K` a chain of forks of two siblings with a join after each; K is
-    `empty` (touches nothing) or `count` (adds one to element 0 of its buffer).
+    `empty` (touches nothing) or `count` (adds one to element 0 of its buffer). `@one_work` launches
+    once, `@fork_work` forks two, a kernel that takes `state[1]` through as many steps of a recurrence
+    as `state[0]` says.
     """
     with open(path, "w") as out:
         out.write(f"""\
@@ -254,6 +256,39 @@ kernel.def export("count") @count() {{
   %next = scalar.addf %value, %one : f32
   view.store %next, %view[%first] : f32, view<1xf32>
   kernel.return
+}}
+
+kernel.def export("work") @work() {{
+{_UNIT_CONFIG}}} launch(%state: buffer) {{
+  %base = index.constant 0 : offset
+  %first = index.constant 0 : index
+  %one = index.constant 1 : index
+  %factor = scalar.constant 1664525 : i32
+  %term = scalar.constant 1013904223 : i32
+  %view = buffer.view %state[%base] : buffer -> view<2xi32>
+  %steps = view.load %view[0] : view<2xi32> -> i32
+  %end = index.cast %steps : i32 to index
+  %start = view.load %view[1] : view<2xi32> -> i32
+  %last = scf.for %i = [%first to %end step %one](%x = %start : i32) -> (i32) {{
+    %product = scalar.muli %x, %factor : i32
+    %next = scalar.addi %product, %term : i32
+    scf.yield %next : i32
+  }}
+  view.store %last, %view[1] : i32, view<2xi32>
+  kernel.return
+}}
+
+command.program.def public @one_work() launch(%left: buffer) {{
+  kernel.launch @work(%left) : (buffer)
+  command.return
+}}
+
+command.program.def public @fork_work() launch(%left: buffer, %right: buffer) {{
+  command.concurrent {{
+    kernel.launch @work(%left) : (buffer)
+    kernel.launch @work(%right) : (buffer)
+  }}
+  command.return
 }}
 """)
         loop = """\

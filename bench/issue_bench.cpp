@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "forks.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/runtime/parameters/parameter_file.h"
 #include "loom/target/x86/jit.h"
@@ -65,10 +67,13 @@ class Issued {
   void issue() { invocation_->issue(diagnostics_); }
   size_t dispatches() const { return plan_.programs[0].commands.size(); }
   bool clean() const { return diagnostics_.all().empty(); }
-  float counted(size_t set, size_t ordinal) const { return storage_[set][ordinal][0]; }
+  float counted(size_t set, size_t ordinal) const {
+    return std::bit_cast<float>(storage_[set][ordinal][0]);
+  }
+  uint32_t& word(size_t ordinal, size_t place) { return storage_[0][ordinal][place]; }
 
  private:
-  using Storage = std::array<float, 64>;
+  using Storage = std::array<uint32_t, 64>;
   Diagnostics diagnostics_;
   PreparedPlan plan_;
   ParameterSet parameters_;
@@ -99,6 +104,36 @@ void check(Device& device, const std::string& path, size_t dispatches) {
   require(serial.clean() && fork.clean(), "an issue reported a diagnostic");
 }
 
+// One branch alone and two that fork, with as many steps as they are told.
+class Branches {
+ public:
+  Branches(Device& device, const std::string& path)
+      : one_(device, path, "one_work"), fork_(device, path, "fork_work") {}
+
+  void check() {
+    set_steps(1000);
+    for (size_t side = 0; side < 2; ++side) fork_.word(side, 1) = 7 + static_cast<uint32_t>(side);
+    one_.word(0, 1) = 7;
+    one_.issue();
+    fork_.issue();
+    require(one_.word(0, 1) == recurrence(1000, 7) && fork_.word(0, 1) == recurrence(1000, 7) &&
+                fork_.word(1, 1) == recurrence(1000, 8),
+            "a branch computed something else");
+  }
+  void set_steps(uint32_t steps) { one_.word(0, 0) = fork_.word(0, 0) = fork_.word(1, 0) = steps; }
+  std::string rows(std::chrono::milliseconds budget) {
+    std::string rows = fork_rows(
+        budget, [&](uint32_t steps) { set_steps(steps); }, [&] { one_.issue(); },
+        [&] { fork_.issue(); });
+    require(one_.clean() && fork_.clean(), "an issue reported a diagnostic");
+    return rows;
+  }
+
+ private:
+  Issued one_;
+  Issued fork_;
+};
+
 std::string run(const std::string& path, size_t dispatches, std::chrono::milliseconds budget) {
   const std::unique_ptr<Device> device = make_cpu_device();
   check(*device, path, dispatches);
@@ -115,7 +150,10 @@ std::string run(const std::string& path, size_t dispatches, std::chrono::millise
   Issued fork(*device, path, "fork_empty");
   const double forks = median_ns(budget, [&] { fork.issue(); }) / (count / 2);
   require(serial.clean() && fork.clean(), "an issue reported a diagnostic");
-  return fmt::format(R"({{"serial":{},"rebind":{},"fork_join":{}}})", chain, rebind, forks);
+  Branches branches(*device, path);
+  branches.check();
+  return fmt::format(R"({{"serial":{},"rebind":{},"fork_join":{},{}}})", chain, rebind, forks,
+                     branches.rows(budget));
 }
 
 }  // namespace

@@ -1,17 +1,21 @@
 // Peer of suite `issue`: the same dispatches as a oneTBB flow graph of empty bodies.
 //
 // usage: bench_issue_tbb DISPATCHES BUDGET_MS
-// Prints one JSON object: nanoseconds per dispatch of a chain, and per fork and join of two.
+// Prints one JSON object: nanoseconds per dispatch of a chain and per fork and join of two, and
+// what forks.h says of branches with work.
 
 #include <fmt/core.h>
 #include <tbb/flow_graph.h>
 #include <tbb/parallel_invoke.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <deque>
+#include <string>
 
+#include "forks.h"
 #include "timing.h"
 
 namespace {
@@ -76,6 +80,50 @@ void invoke_pairs(int forks, Body body) {
   for (int i = 0; i < forks; ++i) tbb::parallel_invoke(body, body);
 }
 
+// Branches with work, each on a cache line of its own.
+struct alignas(64) Branch {
+  uint32_t steps = 0;
+  uint32_t x = 0;
+  void run() { x = loom::bench::recurrence(steps, x); }
+};
+
+// A node with two successors that may run at the same time.
+class WorkFork {
+ public:
+  WorkFork() {
+    flow::make_edge(head_, left_);
+    flow::make_edge(head_, right_);
+  }
+  void run() {
+    head_.try_put(Message());
+    graph_.wait_for_all();
+  }
+  std::array<Branch, 2> branches;
+
+ private:
+  flow::graph graph_;
+  Inline head_{graph_, [](Message) noexcept {}};
+  Spawned left_{graph_, [this](Message) noexcept { branches[0].run(); }};
+  Spawned right_{graph_, [this](Message) noexcept { branches[1].run(); }};
+};
+
+std::string work_rows(std::chrono::milliseconds budget) {
+  Branch one;
+  WorkFork fork;
+  const auto set_steps = [&](uint32_t steps) {
+    one.steps = fork.branches[0].steps = fork.branches[1].steps = steps;
+  };
+  set_steps(1000);
+  fork.branches[1].x = 8;
+  fork.run();
+  if (fork.branches[0].x != loom::bench::recurrence(1000, 0) ||
+      fork.branches[1].x != loom::bench::recurrence(1000, 8)) {
+    fmt::print(stderr, "bench_issue_tbb: a branch computed something else\n");
+    std::exit(1);
+  }
+  return loom::bench::fork_rows(budget, set_steps, [&] { one.run(); }, [&] { fork.run(); });
+}
+
 bool runs_every_body(int dispatches) {
   const auto ran = [dispatches] { return executed.exchange(0) == dispatches; };
   Chain(dispatches, count).run();
@@ -106,8 +154,8 @@ int main(int argc, char** argv) {
   const double fork = loom::bench::median_ns(budget, [&] { graph.run(); }) / forks;
   const double invoke =
       loom::bench::median_ns(budget, [&] { invoke_pairs(forks, nothing); }) / forks;
-  fmt::print(R"({{"serial":{},"fork_join":{},"parallel_invoke":{}}})"
+  fmt::print(R"({{"serial":{},"fork_join":{},"parallel_invoke":{},{}}})"
              "\n",
-             serial, fork, invoke);
+             serial, fork, invoke, work_rows(budget));
   return 0;
 }

@@ -1,6 +1,9 @@
 #include "loom/runtime/cpu/partner.h"
 
+#include <sys/prctl.h>
+
 #include <chrono>
+#include <thread>
 
 namespace loom {
 namespace {
@@ -62,6 +65,8 @@ bool Partner::take_back() {
 }
 
 void Partner::loop() {
+  // Naps end when they should, not when the system finds it convenient; of this thread only.
+  prctl(PR_SET_TIMERSLACK, 1000);
   uint64_t last = now();
   while (state_.load(std::memory_order_acquire) != Stopped) {
     bool worked = false;
@@ -69,11 +74,14 @@ void Partner::loop() {
       worked = work();
       if (!worked) pause();
     }
+    const uint64_t since = now();
     if (worked) {
-      last = now();
-    } else if (now() - last > kSpin) {
+      last = since;
+    } else if (since - last > kStandby) {
       sleep();
       last = now();
+    } else if (since - last > kSpin) {
+      std::this_thread::sleep_for(std::chrono::nanoseconds(kNap));
     }
   }
 }

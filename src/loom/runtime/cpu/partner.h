@@ -7,14 +7,17 @@
 
 namespace loom {
 
-// Hands one job at a time to a thread that spins for kSpin after its last one and sleeps then. The
-// caller never waits for a job that has not begun: what the partner did not take up by the time the
-// caller is done with its own half is taken back. So a machine without a free core loses nothing
-// but the attempt. Offering, taking back and finishing allocate nothing and take no lock.
+// Hands one job at a time to a thread that after its last one spins for kSpin, looks again after
+// every kNap until kStandby has passed, and then sleeps until it is woken. The caller never waits
+// for a job that has not begun: what the partner did not take up by the time the caller is done
+// with its own half is taken back. So a machine without a free core loses nothing but the attempt.
+// Offering, taking back and finishing allocate nothing and take no lock.
 class Partner {
  public:
-  // Nanoseconds that the thread looks for another job before it sleeps.
+  // Nanoseconds. Waking a sleeping thread takes longer than a nap, and its core is free meanwhile.
   static constexpr uint64_t kSpin = 100'000;
+  static constexpr uint64_t kNap = 20'000;
+  static constexpr uint64_t kStandby = 10'000'000;
 
   using Job = void (*)(void* context);
 

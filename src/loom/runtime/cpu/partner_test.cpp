@@ -27,7 +27,7 @@ TEST(Partner, WakesFromSleep) {
   Partner partner;
   std::atomic<int> begun = 0;
   for (int i = 1; i <= 3; ++i) {
-    std::this_thread::sleep_for(std::chrono::nanoseconds(20 * Partner::kSpin));
+    std::this_thread::sleep_for(std::chrono::nanoseconds(2 * Partner::kStandby));
     ASSERT_TRUE(partner.offer([](void* at) { ++*static_cast<std::atomic<int>*>(at); }, &begun));
     while (begun.load() < i) std::this_thread::yield();
     EXPECT_FALSE(partner.take_back());
