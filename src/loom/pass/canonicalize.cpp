@@ -1,6 +1,7 @@
 #include "loom/pass/canonicalize.h"
 
 #include "loom/pass/dce.h"
+#include "loom/pass/encoding_facts.h"
 #include "loom/pass/fact_flow.h"
 #include "loom/pass/fold_rule.h"
 #include "loom/pass/kind_tables.h"
@@ -82,6 +83,8 @@ class Sweep {
         return visit_assume(op);
       case ConfigGet:
         return visit_config(op);
+      case EncodingIsa:
+        return visit_isa(op);
       default:
         break;
     }
@@ -191,6 +194,14 @@ class Sweep {
       return;
     }
     learn_config(rewriter_, op);
+  }
+
+  void visit_isa(OpId op) {
+    const auto answer = decide_isa(module_, op);
+    if (!answer) return;
+    note_fold<"encoding.isa known">();
+    rewriter_.replace(module_.result(op), rewriter_.integer(ScalarKind::I1, *answer ? 1 : 0));
+    module_.erase(op);
   }
 
   // --- regions ---

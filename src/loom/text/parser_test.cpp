@@ -165,6 +165,87 @@ TEST(Parser, DialectsOfTheLanguageAreNotUnknownOperations) {
   EXPECT_EQ(parsed.diagnostics.all()[2].id, Diag::ParseLaterOp);
 }
 
+// Every operation that the reference lists for a later tier is read or refused for what it is.
+TEST(Parser, OperationsOfLaterTiersAreRecognizedByName) {
+  constexpr std::string_view kNames[] = {"scalar.sinhf",
+                                         "scalar.coshf",
+                                         "scalar.asinhf",
+                                         "scalar.acoshf",
+                                         "scalar.atanhf",
+                                         "vector.table.quantize",
+                                         "vector.transform",
+                                         "vector.load.expand",
+                                         "vector.store.compress",
+                                         "vector.sinhf",
+                                         "vector.coshf",
+                                         "vector.asinhf",
+                                         "vector.acoshf",
+                                         "vector.atanhf",
+                                         "buffer.fence",
+                                         "buffer.fill",
+                                         "buffer.copy",
+                                         "buffer.load.i8.u",
+                                         "buffer.store.i8",
+                                         "scf.schedule.fence",
+                                         "func.null",
+                                         "func.compare.null",
+                                         "func.address",
+                                         "func.call.indirect",
+                                         "func.ref.cast",
+                                         "func.template",
+                                         "func.ukernel",
+                                         "func.apply",
+                                         "func.provider.decl",
+                                         "kernel.cluster.id",
+                                         "kernel.cluster.workgroup.id",
+                                         "kernel.cluster.workgroup.flat_id",
+                                         "kernel.cluster.size",
+                                         "kernel.cluster.count",
+                                         "kernel.async.cluster.gather",
+                                         "kernel.async.cluster.gather.mask",
+                                         "kernel.tensor.lds.descriptor",
+                                         "kernel.async.tensor.load.to.lds",
+                                         "kernel.async.tensor.store.from.lds",
+                                         "kernel.launch.serial",
+                                         "kernel.launch.concurrent",
+                                         "kernel.launch.yield",
+                                         "amdgpu.target",
+                                         "global.constant",
+                                         "global.variable",
+                                         "global.rodata.def",
+                                         "global.rodata.decl",
+                                         "global.load",
+                                         "global.store",
+                                         "encoding.assume.spec",
+                                         "encoding.assume.match",
+                                         "encoding.matches",
+                                         "encoding.layout.assume.dense",
+                                         "encoding.layout.assume.strided",
+                                         "sanitizer.assert.accesses",
+                                         "sanitizer.race.access",
+                                         "sanitizer.race.sync"};
+  size_t refused = 0;
+  for (const std::string_view name : kNames) {
+    const Parsed parsed(std::string(name) + "\n");
+    for (const Diagnostic& diagnostic : parsed.diagnostics.all()) {
+      EXPECT_NE(diagnostic.id, Diag::ParseUnknownOp) << name;
+      EXPECT_NE(diagnostic.id, Diag::ParseUnsupportedDialect) << name;
+      refused += diagnostic.id == Diag::ParseLaterOp && diagnostic.param("name") == name;
+    }
+  }
+  // The others are read: schedule regions of older programs, implementations with string keys.
+  EXPECT_EQ(refused, 50u);
+  constexpr std::string_view kDialects[] = {
+      "cfg",      "low",  "llvmir",   "cmd",  "hal",    "vm",    "group", "tile",
+      "pipeline", "pass", "metadata", "test", "amdgpu", "spirv", "wasm",  "xdna"};
+  for (const std::string_view dialect : kDialects) {
+    const Parsed parsed(std::string(dialect) + ".operation\n");
+    ASSERT_EQ(parsed.diagnostics.all().size(), 1u) << dialect;
+    EXPECT_EQ(parsed.diagnostics.all()[0].id, Diag::ParseUnsupportedDialect) << dialect;
+    EXPECT_EQ(parsed.diagnostics.all()[0].param("dialect"), dialect);
+  }
+}
+
 TEST(Parser, NamesAreVisibleWhereTheyAreDefined) {
   EXPECT_EQ(summary(Parsed(in_function(R"(scf.if %c {
   %x = scalar.negf %a : f32
