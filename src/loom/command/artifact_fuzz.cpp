@@ -9,12 +9,14 @@
 
 namespace {
 
-// Size and checksum are made to fit, so that the fuzzer reaches what lies behind them.
+// Version, size and checksum are made to fit, so that the fuzzer reaches what lies behind them.
 std::string with_fitting_header(std::string_view data) {
   std::string bytes(data);
   loom::artifact::Header header;
   if (bytes.size() < sizeof header) return bytes;
   std::memcpy(&header, bytes.data(), sizeof header);
+  header.major = loom::kCommandMajor;
+  header.minor = loom::kCommandMinor;
   header.file_size = bytes.size();
   header.hash = loom::hash_bytes(std::string_view(bytes).substr(sizeof header));
   std::memcpy(bytes.data(), &header, sizeof header);

@@ -95,7 +95,7 @@ TEST(Artifact, AnotherMajorVersionIsRefused) {
 }
 
 TEST(Artifact, EveryTruncationIsDiagnosed) {
-  const PreparedPlan plan = make_test_plan();
+  const PreparedPlan plan = plan_with_counts();
   const std::string bytes = write_artifact(plan, plan.programs[0]);
   for (size_t size = 0; size < bytes.size(); ++size) {
     Diagnostics diagnostics;
@@ -105,7 +105,7 @@ TEST(Artifact, EveryTruncationIsDiagnosed) {
 }
 
 TEST(Artifact, EveryFlippedBitIsDiagnosed) {
-  const PreparedPlan plan = make_test_plan();
+  const PreparedPlan plan = plan_with_counts();
   const std::string bytes = write_artifact(plan, plan.programs[0]);
   for (size_t i = 0; i < bytes.size() * 8; ++i) {
     std::string damaged = bytes;
@@ -117,7 +117,7 @@ TEST(Artifact, EveryFlippedBitIsDiagnosed) {
 
 // With a fitting checksum a flip may be harmless, but what is accepted must be consistent.
 TEST(Artifact, FlipsBehindTheChecksumAreHarmlessOrDiagnosed) {
-  const PreparedPlan plan = make_test_plan();
+  const PreparedPlan plan = plan_with_counts();
   const std::string bytes = write_artifact(plan, plan.programs[0]);
   size_t refused = 0;
   for (size_t i = sizeof(artifact::Header) * 8; i < bytes.size() * 8; ++i) {
@@ -131,8 +131,18 @@ TEST(Artifact, FlipsBehindTheChecksumAreHarmlessOrDiagnosed) {
       ++refused;
       continue;
     }
-    (void)cmd_core_text(*read_back, read_back->programs[0]);
-    (void)wave_numbers(read_back->programs[0]);
+    const PreparedProgram& program = read_back->programs[0];
+    (void)cmd_core_text(*read_back, program);
+    (void)wave_numbers(program);
+    for (const TransientRow& transient : program.transients) {
+      EXPECT_LE(transient.offset + transient.length, slab_need(program).bytes) << i;
+    }
+    for (const DispatchCommand& command : program.commands) {
+      EXPECT_LT(command.slot, program.slots.size()) << i;
+      if (command.indirect == DispatchCommand::kDirect) continue;
+      ASSERT_LT(command.indirect, program.indirect_storage.size()) << i;
+      EXPECT_EQ(program.indirect_storage[command.indirect].offset % 4, 0u) << i;
+    }
   }
   EXPECT_GT(refused, 1000u);
 }
