@@ -7,6 +7,7 @@
 #include "loom/pass/kind_tables.h"
 #include "loom/pass/loop.h"
 #include "loom/pass/op_facts.h"
+#include "loom/pass/selector.h"
 #include "loom/pass/signature_facts.h"
 
 namespace loom {
@@ -234,6 +235,25 @@ class Sweep {
     splice(op, module_.op_region(op, condition->bits != 0 ? kThen : kElse));
   }
 
+  void visit_switch(OpId op) {
+    const auto selector = rewriter_.exact_int(rewriter_.operand(op, 0));
+    if (!selector) return enter(op, 0);
+    note_fold<"scf.switch decided">();
+    splice(op, module_.op_region(op, row_of(module_, op, *selector)));
+  }
+
+  void visit_lookup(OpId op) {
+    const auto selector = rewriter_.exact_int(rewriter_.operand(op, 0));
+    if (!selector) return;
+    note_fold<"scf.lookup decided">();
+    const unsigned width = module_.op(op).result_count;
+    const unsigned first = 1 + row_of(module_, op, *selector) * width;
+    for (unsigned i = 0; i < width; ++i) {
+      rewriter_.replace(module_.result(op, i), rewriter_.operand(op, first + i));
+    }
+    module_.erase(op);
+  }
+
   // Puts the operations of one region in place of `op` and continues with them. The results mean
   // values that the sweep has not reached yet: the region's terminator stays in place as the mark
   // where they are bound.
@@ -285,32 +305,6 @@ class Sweep {
       }
       keep_name(result, value);
       rewriter_.replace(result, value);
-    }
-    module_.erase(op);
-  }
-
-  // --- tables ---
-  // The place of an exact selector among the keys; their number when it is none of them.
-  std::optional<unsigned> chosen_row(OpId op, unsigned keys_slot) {
-    const auto selector = rewriter_.exact(rewriter_.operand(op, 0));
-    if (!selector) return std::nullopt;
-    const auto keys = module_.attr(op, keys_slot).ints;
-    return static_cast<unsigned>(std::ranges::find(keys, as_signed(*selector)) - keys.begin());
-  }
-  void visit_switch(OpId op) {
-    const auto row = chosen_row(op, attr_slot(ScfSwitch, "keys"));
-    if (!row) return enter(op, 0);
-    note_fold<"scf.switch decided">();
-    splice(op, module_.op_region(op, *row));
-  }
-  void visit_lookup(OpId op) {
-    const auto row = chosen_row(op, attr_slot(ScfLookup, "keys"));
-    if (!row) return;
-    note_fold<"scf.lookup decided">();
-    const unsigned width = module_.op(op).result_count;
-    for (unsigned i = 0; i < width; ++i) {
-      // The default's values follow those of the last row.
-      rewriter_.replace(module_.result(op, i), rewriter_.operand(op, 1 + *row * width + i));
     }
     module_.erase(op);
   }

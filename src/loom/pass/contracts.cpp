@@ -9,6 +9,7 @@
 #include "loom/pass/analysis.h"
 #include "loom/pass/region_walk.h"
 #include "loom/pass/rewriter.h"
+#include "loom/pass/selector.h"
 
 namespace loom {
 namespace {
@@ -41,14 +42,26 @@ class Judge {
     return region.index() < dead_.size() && dead_[region.index()];
   }
 
+  void skip(OpId op, unsigned region) {
+    if (dead_.empty()) dead_.resize(module_.region_count());
+    dead_[module_.op_region(op, region).index()] = true;
+  }
+
   void visit(OpId op) {
     switch (module_.op(op).kind) {
       case ScfIf: {
         const auto condition = facts_.exact(op, module_.operand(op, 0));
         const unsigned skipped = condition == std::optional<int64_t>(0) ? 0 : 1;
-        if (!condition || skipped >= module_.op(op).region_count) return;
-        if (dead_.empty()) dead_.resize(module_.region_count());
-        dead_[module_.op_region(op, skipped).index()] = true;
+        if (condition && skipped < module_.op(op).region_count) skip(op, skipped);
+        return;
+      }
+      case ScfSwitch: {
+        const auto selector = facts_.exact(op, module_.operand(op, 0));
+        if (!selector) return;
+        const unsigned chosen = row_of(module_, op, *selector);
+        for (unsigned i = 0; i < module_.op(op).region_count; ++i) {
+          if (i != chosen) skip(op, i);
+        }
         return;
       }
       case FuncCall: {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loom/dialect/hooks.h"
+#include "loom/pass/selector.h"
 
 namespace loom {
 namespace {
@@ -262,11 +263,12 @@ void Expander::begin_iteration(const Frame& frame) {
   for (size_t i = 1; i < args.size(); ++i) rewriter_.replace(args[i], refs_[i - 1]);
 }
 
-// A branch whose condition is exact: its region takes the operation's place.
-bool Expander::enter_if(OpId op) {
-  const auto condition = rewriter_.exact(rewriter_.operand(op, 0));
-  if (!condition) return false;
-  const unsigned chosen = condition->bits != 0 ? 0 : 1;
+// A branch whose condition or selector is exact: its region takes the operation's place.
+bool Expander::enter_branch(OpId op) {
+  const auto decided = rewriter_.exact_int(rewriter_.operand(op, 0));
+  if (!decided) return false;
+  const bool is_if = module_.op(op).kind == ScfIf;
+  const unsigned chosen = is_if ? (*decided != 0 ? 0 : 1) : row_of(module_, op, *decided);
   Frame frame;
   frame.kind = FrameKind::Branch;
   frame.source = op;
@@ -341,7 +343,8 @@ bool Expander::visit(OpId op) {
       }
       break;
     case ScfIf:
-      if (enter_if(op)) return true;
+    case ScfSwitch:
+      if (enter_branch(op)) return true;
       break;
     case ScfFor:
       if (const auto count = wants_loop(op)) {

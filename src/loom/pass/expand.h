@@ -78,7 +78,7 @@ class Expander {
   void begin_iteration(const Frame& frame);
   bool enter_call(OpId call, InsertionPoint place);
   void enter_loop(OpId loop, const LoopCount& count, InsertionPoint place);
-  bool enter_if(OpId op);
+  bool enter_branch(OpId op);
   Ref offset_from(const Frame& frame, Ref distance);
   void enter_regions(OpId source, OpId copy);
   void start_region(Frame& frame);

@@ -107,6 +107,46 @@ void learn_induction(Rewriter& rewriter, OpId op) {
   rewriter.relations().push_back({Compare::Slt, Ref::value(iv), hi});
 }
 
+// One case of a switch, or what is left for the default.
+void learn_selector(Rewriter& rewriter, OpId op, unsigned region) {
+  const Ref selector = rewriter.operand(op, 0);
+  const auto keys = rewriter.module().attr(op, attr_slot(ScfSwitch, "keys")).ints;
+  if (region < keys.size()) return rewriter.learn(selector, IntFacts::exactly(keys[region]));
+  // Keys at an end of the range make it shorter; they ascend.
+  IntFacts known = rewriter.facts(selector);
+  const auto without = [&](int64_t key) {
+    IntFacts other = IntFacts::exactly(key);
+    refine(Compare::Ne, known, other);
+  };
+  for (const int64_t key : keys) without(key);
+  for (size_t i = keys.size(); i-- > 0;) without(keys[i]);
+  rewriter.learn(selector, known);
+}
+
+// The body of a while loop runs with the values that the deciding region passes on when its
+// condition holds.
+void learn_continuation(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  const OpId decider = module.region(module.op_region(op, 0)).last;
+  if (!decider.valid() || rewriter.kind_of(decider) != ScfCondition) return;
+  auto& relations = rewriter.relations();
+  const size_t first = relations.size();
+  learn_condition(rewriter, rewriter.operand(decider, 0), true);
+  const size_t end = relations.size();
+  const auto args = module.args(module.op_region(op, 1));
+  for (unsigned i = 0; i < args.size(); ++i) {
+    const Ref passed = rewriter.operand(decider, i + 1);
+    const Ref arg = Ref::value(args[i]);
+    if (is_scalar_integer(rewriter, arg)) rewriter.learn(arg, rewriter.facts(passed));
+    for (size_t k = first; k < end; ++k) {
+      Relation about = relations[k];
+      if (about.a != passed && about.b != passed) continue;
+      (about.a == passed ? about.a : about.b) = arg;
+      relations.push_back(about);
+    }
+  }
+}
+
 // The contract of a declared key speaks of its own value; the result takes its place.
 void learn_key_contract(Rewriter& rewriter, OpId key, ValueId result) {
   for (const Predicate& predicate : where_predicates(rewriter.module(), key)) {
@@ -361,6 +401,11 @@ void learn_region(Rewriter& rewriter, OpId op, unsigned region) {
       return learn_condition(rewriter, rewriter.operand(op, 0), region == kThen);
     case ScfFor:
       return learn_induction(rewriter, op);
+    case ScfSwitch:
+      return learn_selector(rewriter, op, region);
+    case ScfWhile:
+      if (region == 1) learn_continuation(rewriter, op);
+      return;
     default:
       return;
   }

@@ -68,13 +68,15 @@ class Mover {
       for (unsigned i = 0; i < o.result_count; ++i) {
         home_[module_.result(op, i).index()] = depth_[o.parent.index()];
       }
-      if (o.kind == ScfFor) {
+      if (is_loop(o.kind)) {
         loop_of_[op.index()] = static_cast<uint32_t>(infos_.size());
         infos_.emplace_back();
       }
       note_effect(op);
     });
   }
+
+  static bool is_loop(OpKind kind) { return kind == ScfFor || kind == ScfWhile; }
 
   bool touches(OpId op) const {
     const OpKind kind = module_.op(op).kind;
@@ -101,7 +103,7 @@ class Mover {
     if (!touches(op)) return;
     for (RegionId region = module_.op(op).parent; region != body_;) {
       const OpId holder = module_.region(region).parent;
-      if (module_.op(holder).kind == ScfFor) {
+      if (is_loop(module_.op(holder).kind)) {
         LoopInfo& info = infos_[loop_of_[holder.index()]];
         if (info.clobbers) return;
         if (module_.op(op).kind != ViewStore || info.write_count == kMaxWrites) {
@@ -169,9 +171,9 @@ class Mover {
       const OpId holder = module_.region(region).parent;
       const RegionId outside = module_.op(holder).parent;
       if (depth_[outside.index()] < needed) break;
-      if (module_.op(holder).kind == ScfFor) {
+      if (is_loop(module_.op(holder).kind)) {
         ++loops;
-        const bool sure = direct && runs(holder);
+        const bool sure = direct && runs(holder, region);
         if (!(sure ? may_leave(op, holder) : is_harmless(op, holder))) break;
         target = holder;
         direct = sure;
@@ -187,7 +189,9 @@ class Mover {
     }
   }
 
-  bool runs(OpId loop) {
+  // Whether the region runs whenever the loop is reached. A while loop always decides once.
+  bool runs(OpId loop, RegionId region) {
+    if (module_.op(loop).kind == ScfWhile) return region == module_.op_region(loop, 0);
     LoopInfo& info = infos_[loop_of_[loop.index()]];
     if (!info.runs) {
       info.runs = facts_.compare(Compare::Slt, module_.operand(loop, operand_slot(ScfFor, "lo")),
