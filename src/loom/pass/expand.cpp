@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "loom/dialect/hooks.h"
+#include "loom/pass/inline.h"
+#include "loom/pass/region_walk.h"
 #include "loom/pass/selector.h"
 
 namespace loom {
@@ -24,6 +26,9 @@ constexpr unsigned kForInit = operand_slot(ScfFor, "init");
 constexpr unsigned kForBody = region_slot(ScfFor, "body");
 constexpr unsigned kDefBody = region_slot(FuncDef, "body");
 static_assert(kDefBody == region_slot(TemplateDef, "body"));
+
+// Order of the words in the dialect tables.
+enum class Temperature : uint8_t { Hot, Cold };
 
 // Visits are cheaper than created operations, so many more are allowed: a loop that folds away
 // completely leaves nothing behind.
@@ -66,6 +71,34 @@ bool Expander::callee_is_open(OpId callee) const {
 
 bool Expander::wants_call(OpId call) { return call_target(call).valid(); }
 
+// The policy of inline.h for a call that nothing obliges or forbids.
+bool Expander::is_worth_entering(OpId call, OpId callee) {
+  if (created_ >= kInlineGrowth || open_.size() > kInlineDepth) return false;
+  // Code for another place or target stays where it is.
+  if (module_.has_attr(callee, attr_slot(FuncDef, "calling")) ||
+      module_.has_attr(callee, attr_slot(FuncDef, "target"))) {
+    return false;
+  }
+  const auto is = [&](Temperature wanted) {
+    constexpr unsigned kOfCall = attr_slot(FuncCall, "temperature");
+    const bool stated = module_.has_attr(call, kOfCall);
+    const OpId says = stated ? call : callee;
+    const unsigned slot = stated ? kOfCall : attr_slot(FuncDef, "temperature");
+    return module_.has_attr(says, slot) &&
+           module_.attr(says, slot).bits == static_cast<uint64_t>(wanted);
+  };
+  if (is(Temperature::Cold)) return false;
+  uint32_t& size = body_size_[callee.index()];
+  const RegionId body = module_.op_region(callee, kDefBody);
+  if (size == 0) {
+    OpId op = module_.region(body).first;
+    for (; op.valid() && size <= kInlineHotSize; op = next_in_region_tree(module_, op, body)) {
+      ++size;
+    }
+  }
+  return size <= (is(Temperature::Hot) ? kInlineHotSize : kInlineSize);
+}
+
 // The definition to enter; invalid when the call stays or was refused.
 OpId Expander::call_target(OpId call) {
   if (module_.op(call).kind == TemplateCall) return template_target(call);
@@ -77,7 +110,10 @@ OpId Expander::call_target(OpId call) {
                        (defined && is_word(module_, callee, kDefInlining, Inlining::Inline));
   const bool refused = is_word(module_, call, kCallInlining, Inlining::NoInline) ||
                        (defined && is_word(module_, callee, kDefInlining, Inlining::NoInline));
-  const bool wanted = obliged || (pure && (command_program_ || (options_.pure_calls && !refused)));
+  const bool wanted =
+      obliged || (pure && command_program_) ||
+      (!refused && ((pure && options_.pure_calls) ||
+                    (defined && options_.small_calls && is_worth_entering(call, callee))));
   if (!wanted) return {};
   if (!defined) {
     if (obliged || command_program_) refuse_call(call, callee, "it has no body here");

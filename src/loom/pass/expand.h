@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <unordered_map>
 #include <vector>
 
 #include "loom/pass/loop.h"
@@ -16,6 +17,7 @@ namespace loom {
 struct ExpandOptions {
   bool calls = false;        // enter func.call where the language obliges
   bool pure_calls = false;   // also those without an `inline` obligation
+  bool small_calls = false;  // also those that the policy of inline.h asks for
   bool loops = false;        // run loops that `unroll` obliges
   bool exact_loops = false;  // run every loop with exact bounds
   uint64_t max_operations = uint64_t{1} << 24;
@@ -87,6 +89,7 @@ class Expander {
   OpId clone(OpId op);
   bool try_fold(OpId op);
   bool callee_is_open(OpId callee) const;
+  bool is_worth_entering(OpId call, OpId callee);
   bool refuse_call(OpId call, OpId callee, std::string detail);
   bool too_large(OpId op);
   std::optional<LoopCount> loop_wanted(OpId loop, Ref lo, Ref hi, Ref step) const;
@@ -99,7 +102,8 @@ class Expander {
   const ExpandOptions options_;
   const bool command_program_;
   std::vector<Frame> frames_;
-  std::vector<OpId> open_;  // the root and the callees being expanded
+  std::vector<OpId> open_;                            // the root and the callees being expanded
+  std::unordered_map<uint32_t, uint32_t> body_size_;  // of functions
   std::vector<OpId> left_out_;
   std::vector<Ref> refs_;
   std::vector<ValueId> values_;

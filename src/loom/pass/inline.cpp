@@ -15,6 +15,7 @@ bool inline_calls(PassContext& context, OpId root, const InlineOptions& options)
     Expander expander(context, rewriter, root,
                       {.calls = true,
                        .pure_calls = options.pure_calls,
+                       .small_calls = options.policy,
                        .max_operations = options.max_operations});
     // Pre-order visits definitions before uses, so one sweep also replaces the results of calls.
     for (OpId id = module.region(body).first; id.valid() && ok;) {

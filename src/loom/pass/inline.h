@@ -7,11 +7,23 @@
 
 namespace loom {
 
+// The policy for calls that neither `inline` obliges nor `noinline` forbids: a call is replaced
+// when it, or else its callee, is `hot` and the body has at most kInlineHotSize operations, or when
+// it is not `cold` and the body has at most kInlineSize. At most kInlineDepth bodies are entered
+// into one another, and nothing more is entered by policy once kInlineGrowth operations were made.
+// Recursive calls and functions of another calling kind or with a target of their own stay.
+inline constexpr uint32_t kInlineSize = 12;
+inline constexpr uint32_t kInlineHotSize = 200;
+inline constexpr uint32_t kInlineDepth = 16;
+inline constexpr uint64_t kInlineGrowth = 20'000;
+
 struct InlineOptions {
   // Inline every call written `pure` to a defined function, not only those that `inline` obliges.
   // A `noinline` on the call or the callee is respected unless the root is a command program, which
   // cannot keep a call.
   bool pure_calls = false;
+  // Follow the policy above.
+  bool policy = false;
   // Operations that the root may grow by before the expansion is refused.
   uint64_t max_operations = uint64_t{1} << 24;
 };

@@ -20,7 +20,9 @@
 namespace loom {
 namespace {
 
-bool inline_default(PassContext& context, OpId root) { return inline_calls(context, root); }
+bool inline_default(PassContext& context, OpId root) {
+  return inline_calls(context, root, {.policy = true});
+}
 bool select_final(PassContext& context, OpId root) { return select_templates(context, root); }
 bool select_early(PassContext& context, OpId root) {
   return select_templates(context, root, {.final = false, .target = {}, .format = {}});
@@ -32,11 +34,12 @@ constexpr PassInfo kPasses[] = {
 #include "loom/pass/passes.def"
 };
 
-// Exact loops are expanded between two rounds of folding, so that each sees what the other found.
-// What stays a loop is pipelined as it comes out of that.
-constexpr std::string_view kDefaultPipeline[] = {"contracts", "inline",   "canonicalize", "cse",
-                                                 "unroll",    "pipeline", "canonicalize", "licm",
-                                                 "cse",       "dce"};
+// Families are replaced where their arguments decide, whatever the target is; the rest stays for
+// the compilation for one. Exact loops are expanded between two rounds of folding, so that each
+// sees what the other found. What stays a loop is pipelined as it comes out of that.
+constexpr std::string_view kDefaultPipeline[] = {
+    "contracts", "select-templates-early", "inline", "canonicalize", "cse", "unroll",
+    "pipeline",  "canonicalize",           "licm",   "cse",          "dce"};
 
 bool names(const std::vector<std::string>& list, std::string_view name) {
   return std::ranges::find(list, name) != list.end();
