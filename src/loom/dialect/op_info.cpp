@@ -46,13 +46,13 @@ struct OpRow {
 };
 
 using namespace trait;
-constexpr std::array kRows = {
+constexpr OpRow kRows[] = {
 #define LOOM_OP(kind, text, tier, effect, traits, operands, results, attrs, regions, format, doc) \
   OpRow{OpKind::kind, text,  Tier::tier, Effect::effect, (traits), operands,                      \
         results,      attrs, regions,    format,         doc},
 #include "loom/dialect/ops.def"
 };
-static_assert(kRows.size() == kOpKindCount);
+static_assert(std::size(kRows) == kOpKindCount);
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -335,7 +335,7 @@ struct Tables {
 const Tables& tables() {
   static const Tables instance = [] {
     Tables t;
-    t.ops.reserve(kRows.size());
+    t.ops.reserve(std::size(kRows));
     for (const OpRow& row : kRows) {
       t.ops.push_back(parse_row(row));
       t.by_name.emplace(row.name, row.kind);

@@ -26,12 +26,12 @@ std::optional<FragmentSlots> fragment_slots(OpKind kind) {
   switch (kind) {
     case VectorFragment:
       return FragmentSlots{LOOM_FRAGMENT_SLOTS(VectorFragment),
-                           int{operand_slot(VectorFragment, "aux")},
-                           int{attr_slot(VectorFragment, "keys")}};
+                           static_cast<int>(operand_slot(VectorFragment, "aux")),
+                           static_cast<int>(attr_slot(VectorFragment, "keys"))};
     case VectorFragmentLoad:
       return FragmentSlots{LOOM_FRAGMENT_SLOTS(VectorFragmentLoad),
-                           int{operand_slot(VectorFragmentLoad, "aux")},
-                           int{attr_slot(VectorFragmentLoad, "keys")}};
+                           static_cast<int>(operand_slot(VectorFragmentLoad, "aux")),
+                           static_cast<int>(attr_slot(VectorFragmentLoad, "keys"))};
     case VectorFragmentStore:
       return FragmentSlots{LOOM_FRAGMENT_SLOTS(VectorFragmentStore), -1, -1};
     case VectorFragmentRepack:
