@@ -89,7 +89,7 @@ enum class Access : uint8_t { None, Read, Write, ReadWrite };
 // line, any other the comment's text after `//`.
 struct OpTrivia {
   std::vector<StringId> leading;
-  StringId same_line;  // after an operation without regions
+  StringId same_line;  // after an operation without regions, or with cases in outer braces
   bool empty() const { return leading.empty() && !same_line.valid(); }
 };
 struct RegionTrivia {

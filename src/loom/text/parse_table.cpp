@@ -17,6 +17,7 @@ Parser::Progress Parser::next_case(const FormatStep& step) {
     current_.in_cases = true;
     current_.last_body = {};
   }
+  if (cases_.size() > current_.cases_begin) case_trivia(cases_.back().region);
   if (current_.last_case) {
     if (!at(TokenKind::RightBrace)) return fail(expected_error("'}'"));
     return close_cases(step) ? Progress::Done : fail(false);
@@ -56,7 +57,7 @@ bool Parser::close_cases(const FormatStep& step) {
   module_.set_regions(current_.op, regions);
   module_.set_attr(current_.op, static_cast<unsigned>(step.b),
                    module_.attrs.intern(Attr::int_list(keys)));
-  current_.last_body = module_.op_region(current_.op, static_cast<unsigned>(regions.size()) - 1);
+  current_.last_body = {};  // what follows the outer brace belongs to the operation
   current_.in_cases = false;
   return true;
 }

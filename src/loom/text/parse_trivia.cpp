@@ -55,6 +55,14 @@ void Parser::enter_trivia(RegionId region) {
   items.erase(items.begin(), items.begin() + static_cast<std::ptrdiff_t>(i));
 }
 
+// After the `}` of a case.
+void Parser::case_trivia(RegionId region) {
+  auto& items = lexer_.trivia;
+  if (items.empty() || items[0].blank || items[0].line != last_line_) return;
+  module_.region_trivia[region.index()].after_close = trivia_text(items[0]);
+  items.erase(items.begin());
+}
+
 // Before the `}` of a region, or at the end of the file.
 void Parser::close_trivia(RegionId region) {
   const bool first = !module_.region(region).first.valid();

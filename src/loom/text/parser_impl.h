@@ -183,6 +183,7 @@ class Parser {
   void take_leading(RegionId region);
   void attach_trivia();
   void enter_trivia(RegionId region);
+  void case_trivia(RegionId region);
   void close_trivia(RegionId region);
   size_t take_middle();
   StringId trivia_text(const Trivia& item);

@@ -192,7 +192,9 @@ void Printer::begin_op(OpId id, size_t skip_lines) {
 
 void Printer::end_op(OpId id) {
   if (const OpTrivia* trivia = trivia_of(id)) comment_behind(trivia->same_line);
-  for (unsigned i = module_.op(id).region_count; i-- > 0;) {
+  // What stands behind the brace of a case is printed there.
+  const bool cases = op_info(module_.op(id).kind).repeats_regions();
+  for (unsigned i = cases ? 0 : module_.op(id).region_count; i-- > 0;) {
     const RegionId last = module_.op_region(id, i);
     if (!module_.region(last).has_body) continue;
     const auto trivia = module_.region_trivia.find(last.index());
@@ -390,6 +392,9 @@ bool Printer::next_case(Frame& frame, const FormatElement& element) {
   if (frame.next_case == 0) {
     out_ += " {";
     ++tables_;
+  } else {
+    const auto trivia = module_.region_trivia.find(frame.region.index());
+    if (trivia != module_.region_trivia.end()) comment_behind(trivia->second.after_close);
   }
   out_ += '\n';
   const unsigned count = module_.op(frame.op).region_count;
