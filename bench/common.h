@@ -3,7 +3,9 @@
 // Small helpers of the benchmark programs: a failure here means there is nothing worth timing.
 
 #include <fmt/core.h>
+#include <sys/resource.h>
 
+#include <cstdint>
 #include <cstdlib>
 #include <optional>
 #include <string>
@@ -41,6 +43,13 @@ inline std::string read_input(const std::string& path) {
   auto bytes = read_file(path);
   if (!bytes) fail("cannot read " + path);
   return std::move(*bytes);
+}
+
+// The most memory that the process has had so far.
+inline uint64_t peak_bytes() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
 }
 
 inline Module load(SourceFiles& files, std::string bytes, std::string_view path,

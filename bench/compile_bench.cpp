@@ -134,6 +134,18 @@ double prepare_ms(const std::string& inputs, size_t launches, bool publish, Budg
                     [&](State& state) { state.plan = model.prepare(state.module, recipient); });
 }
 
+// Bytes that the process grows by at its peak while it prepares a model, its plan included, a
+// launch. Nothing may have been freed before that this could use.
+double prepare_bytes(const std::string& inputs, size_t launches) {
+  const ProgramText model(fmt::format("{}/model-{}.loom", inputs, launches), "model");
+  Module module = model.linked();
+  const uint64_t before = peak_bytes();
+  const PreparedPlan plan = model.prepare(module, {});
+  const uint64_t grown = peak_bytes() - before;
+  require(plan.programs.at(0).commands.size() == launches, "commands are missing");
+  return static_cast<double>(grown) / static_cast<double>(launches);
+}
+
 // One kernel request in memory to callable code.
 class KernelCompile {
  public:
@@ -196,16 +208,21 @@ std::string run(const std::string& inputs, Budget budget) {
   const auto report = [&](const std::string& key, double value) {
     out += fmt::format("{}\"{}\":{}", out.empty() ? "{" : ",", key, value);
   };
+  report("prepare_bytes_per_launch", prepare_bytes(inputs, 100'000));
   report("parse_ops_per_second", parse_ops_per_second(inputs, budget));
   report("print_ops_per_second", print_ops_per_second(inputs, budget));
   report("bytecode_ops_per_second", bytecode_ops_per_second(inputs, budget));
   report("link", link_ms(inputs, budget));
-  for (const size_t launches : {128, 1'024, 10'000}) {
+  double per_launch_of_1024 = 0;
+  double per_launch = 0;
+  for (const size_t launches : {128, 1'024, 10'000, 100'000}) {
     const double ms = prepare_ms(inputs, launches, false, budget);
+    per_launch = 1e6 * ms / static_cast<double>(launches);
+    if (launches == 1'024) per_launch_of_1024 = per_launch;
     report(fmt::format("prepare_{}", launches), ms);
-    report(fmt::format("prepare_{}_per_launch", launches),
-           1e6 * ms / static_cast<double>(launches));
+    report(fmt::format("prepare_{}_per_launch", launches), per_launch);
   }
+  report("prepare_growth", per_launch / per_launch_of_1024);
   report("prepare_requests", prepare_ms(inputs, 1'024, true, budget));
   for (const auto& [size, steps] : {std::pair("small", 1), std::pair("large", 64)}) {
     const KernelCompile kernel(fmt::format("{}/kernel-{}.loom", inputs, size));

@@ -4,7 +4,6 @@
 // Prints one JSON object: operations, milliseconds of each step, and the bytes that the process
 // grew by at its peak beyond the source text.
 #include <fmt/core.h>
-#include <sys/resource.h>
 
 #include <cstdint>
 
@@ -17,12 +16,6 @@
 
 namespace loom::bench {
 namespace {
-
-uint64_t peak_bytes() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return static_cast<uint64_t>(usage.ru_maxrss) * 1024;
-}
 
 double milliseconds_since(Clock::time_point start) { return 1e-6 * nanoseconds_since(start); }
 

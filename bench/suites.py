@@ -54,6 +54,12 @@ def _compile_suite():
     for launches in sides.MODEL_LAUNCHES:
         rows.append(Row(f"prepare a model of {launches:,} launches", "time per launch", "ns",
                         "lower", (ours, f"prepare_{launches}_per_launch")))
+    rows.append(Row(f"prepare a model of {sides.MODEL_LAUNCHES[-1]:,} launches",
+                    "time per launch over that of 1,024", "x", "lower",
+                    (ours, "prepare_growth"), target=1.5))
+    rows.append(Row(f"prepare a model of {sides.MODEL_LAUNCHES[-1]:,} launches",
+                    "peak memory per launch", "bytes", "lower",
+                    (ours, "prepare_bytes_per_launch"), target=1024))
     rows.append(Row("prepare a model of 1,024 launches, kernel requests published", "time", "ms",
                     "lower", (ours, "prepare_requests")))
     for size in ("small", "large"):
