@@ -102,6 +102,9 @@ class Classifier {
 
   Classification run() {
     find_decisions();
+    size_t sites = 0;
+    for (const PreparedProgram& program : plan_.programs) sites += program.commands.size();
+    outcome_of_site_.reserve(sites);
     for (const PreparedProgram& program : plan_.programs) count_sites(program);
     choose_remainders();
     std::vector<EntryRequirement> old = std::move(plan_.entries);

@@ -72,8 +72,8 @@ struct Classification {
 
 // Splits the entries of a resolved plan into classes and numbers them by first use; slots, commands
 // and entries of the plan are rewritten. The bodies of the kernels must be open. With `limit` above
-// 0 each entry gets at most so many classes: those with the most sites, and one for the rest. Work
-// and memory grow with the number of classes, not of sites.
+// 0 each entry gets at most so many classes: those with the most sites, and one for the rest. A
+// site costs one word of memory and no allocation.
 Classification classify(const Module& module, const EntryTable& entries, uint32_t limit,
                         PreparedPlan& plan);
 

@@ -10,10 +10,10 @@ thread_local uint64_t allocations = 0;
 
 uint64_t loom::allocation_count() { return allocations; }
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define LOOM_COUNT_NEW
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
 #define LOOM_COUNT_NEW
 #endif
 #endif
