@@ -113,7 +113,9 @@ class Flattener {
     std::vector<OpId> control;
     for_each_nested(module_, program, [&](OpId id) {
       const OpKind kind = module_.op(id).kind;
-      if (kind != OpKind::ScfFor && kind != OpKind::ScfIf) return;
+      const bool controls = kind == OpKind::ScfFor || kind == OpKind::ScfIf ||
+                            kind == OpKind::ScfSwitch || kind == OpKind::ScfWhile;
+      if (!controls) return;
       const OpId parent = parent_op(module_, id);
       if (module_.op(parent).kind == OpKind::CommandConcurrent &&
           module_.op(id).result_count == 0) {

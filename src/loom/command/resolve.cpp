@@ -43,6 +43,12 @@ std::optional<uint64_t> exact_bits(const Module& module, ValueId value) {
   return exact ? std::optional(exact->bits) : std::nullopt;
 }
 
+// What had to become exact for the operation to vanish.
+const char* open_part(OpKind kind) {
+  if (kind == OpKind::ScfFor) return "bounds";
+  return kind == OpKind::ScfSwitch || kind == OpKind::ScfLookup ? "selector" : "condition";
+}
+
 class Resolver {
  public:
   Resolver(const Module& module, OpId root, const Projection& projection, EntryTable& entries,
@@ -167,22 +173,22 @@ class Resolver {
 
   void check_closed(OpId id) {
     const OpInfo& info = op_info(module_.op(id).kind);
-    if (info.effect != Effect::Nested) return;
-    const bool loop = info.kind == OpKind::ScfFor;
+    if (info.effect != Effect::Nested && info.kind != OpKind::ScfLookup) return;
     std::string repair;
     for (ValueId operand : module_.operands(id)) {
       if (exact_int(module_, operand)) continue;
       repair = storage_.closing_repair(operand);
       if (!repair.empty()) break;
     }
-    diagnostics_.emit(Diag::CommandTopology, module_.location(id),
-                      {{"part", loop ? "bounds" : "condition"},
-                       {"op", std::string(info.name)},
-                       {"repair", repair}});
+    diagnostics_.emit(
+        Diag::CommandTopology, module_.location(id),
+        {{"part", open_part(info.kind)}, {"op", std::string(info.name)}, {"repair", repair}});
     ok_ = false;
+    open_table_ |= info.kind == OpKind::ScfLookup;
   }
 
   void dispatch(OpId id, uint32_t node) {
+    if (open_table_) return;  // what it gets from the table is open for the same reason
     const StringId symbol = module_.attr(id, kCallee).string();
     const ProjectedKernel& kernel = projection_.at(symbol);
     DispatchCommand command;
@@ -335,6 +341,7 @@ class Resolver {
   std::vector<Access> access_;      // by argument
   std::map<std::tuple<StorageClass, uint32_t, uint64_t>, uint32_t> indirect_rows_;
   bool ok_ = true;
+  bool open_table_ = false;
 };
 
 }  // namespace

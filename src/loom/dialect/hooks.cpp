@@ -288,7 +288,8 @@ std::optional<int64_t> exact_integer(const Module& module, ValueId value) {
   if (kind != OpKind::IndexConstant && kind != OpKind::ScalarConstant) return std::nullopt;
   if (!module.has_attr(op, 0)) return std::nullopt;
   const Attr& literal = module.attr(op, 0);
-  return literal.kind == AttrKind::Integer ? std::optional(literal.value()) : std::nullopt;
+  const bool counts = literal.kind == AttrKind::Integer || literal.kind == AttrKind::Bool;
+  return counts ? std::optional(literal.value()) : std::nullopt;
 }
 
 bool is_pure_function(const Module& module, OpId op) {

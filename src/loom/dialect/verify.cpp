@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "loom/dialect/access.h"
+#include "loom/dialect/poison.h"
 #include "loom/dialect/uniformity.h"
 #include "loom/dialect/verify_op.h"
 #include "loom/ir/ir_text.h"
@@ -39,6 +40,7 @@ class Verifier final : public VerifyContext {
   std::vector<bool> sound_;        // by operation: counts and attributes fit its row
   std::vector<OpId> nested_;       // every nested operation, symbol by symbol, in pre-order
   std::vector<uint32_t> ordered_;  // effects that must keep their order, up to a position
+  std::vector<bool> poisoned_;     // by value; empty where nothing is
   OpChecker checker_;
 };
 
@@ -54,6 +56,12 @@ BodyKind body_kind(OpKind symbol, unsigned region) {
     default:
       return BodyKind::Function;
   }
+}
+
+// The first operands of a structured operation, which say what of it is executed.
+size_t deciding_operands(OpKind kind) {
+  if (kind == OpKind::ScfFor) return 3;
+  return kind == OpKind::ScfIf || kind == OpKind::ScfSwitch ? 1 : 0;
 }
 
 // --- the module ---------------------------------------------------------------------------------
@@ -80,6 +88,7 @@ void Verifier::run() {
                                     kind == OpKind::ScfWhile || is_volatile(module, op);
   }
   for (size_t i = 1; i < ordered_.size(); ++i) ordered_[i] += ordered_[i - 1];
+  poisoned_ = detail::poisoned_values(*this, nested_);
   size_t next = 0;
   for (const auto& [op, end] : symbols) {
     symbol = op;
@@ -133,14 +142,16 @@ void Verifier::check_nested(OpId op) {
 
 // Poison may flow through pure operations and structured regions, never to where it is observed.
 void Verifier::check_poison(OpId op, const OpInfo& info) {
+  if (poisoned_.empty()) return;
   const bool structured = info.dialect == "scf" || info.effect == Effect::Nested;
   const bool returns = info.has(trait::Terminator) && !structured;
-  if (structured || (info.effect == Effect::Pure && !returns)) return;
-  for (const ValueId value : module.operands(op)) {
-    const OpId source = module.defining_op(value);
-    if (!source.valid()) continue;
-    const OpKind kind = module.op(source).kind;
-    if (kind != OpKind::ScalarPoison && kind != OpKind::VectorPoison) continue;
+  if (info.effect == Effect::Pure && !returns) return;
+  // What decides over effects is observed by them.
+  if (structured && !has_ordered_effects(op)) return;
+  const size_t count = structured ? deciding_operands(info.kind) : module.op(op).operand_count;
+  for (unsigned i = 0; i < count; ++i) {
+    const ValueId value = module.operand(op, i);
+    if (!poisoned_[value.index()]) continue;
     error(op, Diag::TypePoison,
           {{"operand", value_name_text(module, value)}, {"op", std::string(info.name)}});
   }

@@ -3,7 +3,8 @@
 #include "loom/pass/dce.h"
 #include "loom/pass/encoding_facts.h"
 #include "loom/pass/fact_flow.h"
-#include "loom/pass/fold_rule.h"
+#include "loom/pass/fold_results.h"
+#include "loom/pass/fold_util.h"
 #include "loom/pass/kind_tables.h"
 #include "loom/pass/loop.h"
 #include "loom/pass/op_facts.h"
@@ -21,6 +22,7 @@ constexpr unsigned kForStep = operand_slot(ScfFor, "step");
 constexpr unsigned kForInit = operand_slot(ScfFor, "init");
 constexpr unsigned kThen = region_slot(ScfIf, "then");
 constexpr unsigned kElse = region_slot(ScfIf, "else");
+constexpr unsigned kBefore = region_slot(ScfWhile, "before");
 constexpr unsigned kConfigKey = attr_slot(ConfigGet, "key");
 constexpr unsigned kConfigValue = attr_slot(ConfigDef, "value");
 // A carried value that turns out invariant only after its body was swept asks for another sweep.
@@ -77,8 +79,8 @@ class Sweep {
         return visit_for(op);
       case ScfSwitch:
         return visit_switch(op);
-      case ScfLookup:
-        return visit_lookup(op);
+      case ScfWhile:
+        return visit_while(op);
       case IndexAssume:
       case ScalarAssume:
         return visit_assume(op);
@@ -90,6 +92,7 @@ class Sweep {
         break;
     }
     if (is_foldable(shape.kind)) return visit_foldable(op);
+    if (shape.result_count != 0 && visit_results(op)) return;
     if (shape.kind == FuncCall) learn_call(rewriter_, op);
     if (kind_has(shape.kind, trait::KernelQuery)) learn_query(rewriter_, op, topology_);
     if (shape.region_count != 0) enter(op, 0);
@@ -163,6 +166,9 @@ class Sweep {
       if (operand.is_constant()) {
         note_fold<"assume on a constant">();
         rewriter_.replace(result, operand);
+      } else if (detail::is_poison(rewriter_, operand)) {
+        note_fold<"assume on poison">();
+        rewriter_.replace(result, operand);
       }
     }
     learn_assume(rewriter_, op);
@@ -217,6 +223,10 @@ class Sweep {
     const Scope scope = scopes_.back();
     scopes_.pop_back();
     if (rewriter_.kind_of(scope.op) == ScfFor) check_invariants(scope.op);
+    if (rewriter_.kind_of(scope.op) == ScfWhile && scope.region == kBefore) {
+      // Folding the region may have shown that the loop ends at once.
+      again_ |= ends_at_once(scope.op);
+    }
     rewriter_.restore_facts(scope.facts);
     rewriter_.relations().resize(scope.relations);
     if (scope.region + 1 < module_.op(scope.op).region_count) {
@@ -240,18 +250,6 @@ class Sweep {
     if (!selector) return enter(op, 0);
     note_fold<"scf.switch decided">();
     splice(op, module_.op_region(op, row_of(module_, op, *selector)));
-  }
-
-  void visit_lookup(OpId op) {
-    const auto selector = rewriter_.exact_int(rewriter_.operand(op, 0));
-    if (!selector) return;
-    note_fold<"scf.lookup decided">();
-    const unsigned width = module_.op(op).result_count;
-    const unsigned first = 1 + row_of(module_, op, *selector) * width;
-    for (unsigned i = 0; i < width; ++i) {
-      rewriter_.replace(module_.result(op, i), rewriter_.operand(op, first + i));
-    }
-    module_.erase(op);
   }
 
   // Puts the operations of one region in place of `op` and continues with them. The results mean
@@ -278,8 +276,10 @@ class Sweep {
     const OpId op = splices_.back().op;
     splices_.pop_back();
     next_ = module_.op(op).next;
+    // A condition stands before the values that it forwards.
+    const unsigned first = rewriter_.kind_of(terminator) == ScfCondition ? 1 : 0;
     for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-      rewriter_.replace(module_.result(op, i), rewriter_.operand(terminator, i));
+      rewriter_.replace(module_.result(op, i), rewriter_.operand(terminator, first + i));
     }
     module_.erase(terminator);
     module_.erase(op);
@@ -307,6 +307,35 @@ class Sweep {
       rewriter_.replace(result, value);
     }
     module_.erase(op);
+  }
+
+  // --- while and several results ---
+  // What the first region forwards when it is computed once.
+  void visit_while(OpId op) {
+    if (!while_never_runs(rewriter_, op)) return enter(op, 0);
+    note_fold<"scf.while no trip">();
+    const RegionId before = module_.op_region(op, kBefore);
+    const auto args = module_.args(before);
+    for (unsigned i = 0; i < args.size(); ++i) {
+      rewriter_.replace(args[i], rewriter_.operand(op, i));
+    }
+    splice(op, before);
+  }
+  bool ends_at_once(OpId op) const {
+    const OpId last = module_.region(module_.op_region(op, kBefore)).last;
+    if (!last.valid() || rewriter_.kind_of(last) != ScfCondition) return false;
+    const Ref condition = rewriter_.operand(last, 0);
+    const auto value = condition.is_constant() ? rewriter_.exact(condition) : std::nullopt;
+    return value && value->bits == 0;
+  }
+  bool visit_results(OpId op) {
+    if (!fold_results(rewriter_, op, InsertionPoint::at(module_, op), refs_)) return false;
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      keep_name(module_.result(op, i), refs_[i]);
+      rewriter_.replace(module_.result(op, i), refs_[i]);
+    }
+    module_.erase(op);
+    return true;
   }
 
   bool is_yield(OpId op) const { return op.valid() && rewriter_.kind_of(op) == ScfYield; }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "loom/dialect/hooks.h"
+#include "loom/pass/fold_results.h"
 #include "loom/pass/inline.h"
 #include "loom/pass/region_walk.h"
 #include "loom/pass/selector.h"
@@ -305,13 +306,29 @@ bool Expander::enter_branch(OpId op) {
   if (!decided) return false;
   const bool is_if = module_.op(op).kind == ScfIf;
   const unsigned chosen = is_if ? (*decided != 0 ? 0 : 1) : row_of(module_, op, *decided);
+  enter_in_place(op, module_.op_region(op, chosen));
+  return true;
+}
+
+// A loop that ends at once computes its first region and forwards what that one does.
+bool Expander::enter_while(OpId op) {
+  if (!while_never_runs(rewriter_, op)) return false;
+  const RegionId before = module_.op_region(op, region_slot(ScfWhile, "before"));
+  const auto args = module_.args(before);
+  refs_.clear();
+  for (unsigned i = 0; i < args.size(); ++i) refs_.push_back(rewriter_.operand(op, i));
+  for (unsigned i = 0; i < args.size(); ++i) rewriter_.replace(args[i], refs_[i]);
+  enter_in_place(op, before);
+  return true;
+}
+
+void Expander::enter_in_place(OpId op, RegionId region) {
   Frame frame;
   frame.kind = FrameKind::Branch;
   frame.source = op;
   frame.place = frames_.back().place;
-  frame.next = module_.region(module_.op_region(op, chosen)).first;
+  frame.next = module_.region(region).first;
   if (frame.next.valid()) frames_.push_back(frame);
-  return true;
 }
 
 void Expander::enter_regions(OpId source, OpId copy) {
@@ -371,6 +388,7 @@ bool Expander::visit(OpId op) {
       }
       break;
     case ScfYield:
+    case ScfCondition:
     case FuncReturn:
     case TemplateReturn:
       if (frames_.back().kind != FrameKind::Region) {
@@ -381,6 +399,9 @@ bool Expander::visit(OpId op) {
     case ScfIf:
     case ScfSwitch:
       if (enter_branch(op)) return true;
+      break;
+    case ScfWhile:
+      if (enter_while(op)) return true;
       break;
     case ScfFor:
       if (const auto count = wants_loop(op)) {
@@ -395,7 +416,7 @@ bool Expander::visit(OpId op) {
       if (failed_) return false;
       break;
     default:
-      if (is_foldable(kind) && try_fold(op)) return true;
+      if (is_foldable(kind) ? try_fold(op) : try_results(op)) return true;
       break;
   }
   if (++created_ > options_.max_operations) return too_large(op);
@@ -416,6 +437,13 @@ bool Expander::try_fold(OpId op) {
   const Ref folded = rewriter_.fold_at(input, frames_.back().place, module_.location(op));
   if (!folded.valid()) return false;
   rewriter_.replace(result, folded);
+  return true;
+}
+
+bool Expander::try_results(OpId op) {
+  const unsigned count = module_.op(op).result_count;
+  if (count == 0 || !fold_results(rewriter_, op, frames_.back().place, refs_)) return false;
+  for (unsigned i = 0; i < count; ++i) rewriter_.replace(module_.result(op, i), refs_[i]);
   return true;
 }
 
@@ -453,7 +481,9 @@ OpId Expander::clone(OpId op) {
 void Expander::map_results(OpId op, OpId terminator) {
   const unsigned count = module_.op(op).result_count;
   refs_.clear();
-  for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(terminator, i));
+  // A condition stands before the values that it forwards.
+  const unsigned first = terminator.valid() && module_.op(terminator).kind == ScfCondition ? 1 : 0;
+  for (unsigned i = 0; i < count; ++i) refs_.push_back(rewriter_.operand(terminator, first + i));
   for (unsigned i = 0; i < count; ++i) rewriter_.replace(module_.result(op, i), refs_[i]);
 }
 

@@ -58,7 +58,7 @@ class Expander {
   enum class FrameKind : uint8_t { Region, Branch, Loop, Call };
   struct Frame {
     FrameKind kind = FrameKind::Region;
-    OpId source;  // scf.if, scf.for, func.call, or the operation whose region is cloned
+    OpId source;  // a structured operation, func.call, or the operation whose region is cloned
     OpId next;    // next source operation
     InsertionPoint place;
     // Region: the clone and the number of the region in progress.
@@ -81,6 +81,9 @@ class Expander {
   bool enter_call(OpId call, InsertionPoint place);
   void enter_loop(OpId loop, const LoopCount& count, InsertionPoint place);
   bool enter_branch(OpId op);
+  bool enter_while(OpId op);
+  void enter_in_place(OpId op, RegionId region);
+  bool try_results(OpId op);
   Ref offset_from(const Frame& frame, Ref distance);
   void enter_regions(OpId source, OpId copy);
   void start_region(Frame& frame);

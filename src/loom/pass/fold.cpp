@@ -19,7 +19,16 @@ bool computes_scalar(OpKind kind) {
   return info.dialect == "index" || info.dialect == "scalar";
 }
 
+bool computes_with_poison(OpKind kind) {
+  const OpInfo& info = op_info(kind);
+  if (info.effect != Effect::Pure || info.operands.empty() || info.results.empty()) return false;
+  // Each result of an assume operation is its own operand.
+  if (info.has(trait::Terminator) || kind == IndexAssume || kind == ScalarAssume) return false;
+  return info.dialect == "index" || info.dialect == "scalar" || info.dialect == "vector";
+}
+
 struct KindTables {
+  std::array<bool, kOpKindCount> poison{};
   std::array<bool, kOpKindCount> foldable{};
   std::array<bool, kOpKindCount> scalar{};
   std::array<bool, kOpKindCount> vector{};
@@ -29,7 +38,11 @@ struct KindTables {
       const auto kind = static_cast<OpKind>(i);
       scalar[i] = computes_scalar(kind);
       vector[i] = detail::is_foldable_vector(kind);
-      foldable[i] = scalar[i] || vector[i] || kind == ScfSelect || kind == ViewRefine;
+      poison[i] = computes_with_poison(kind);
+      const auto results = op_info(kind).results;
+      const bool one = results.size() == 1 && results[0].arity == Arity::Single;
+      foldable[i] =
+          scalar[i] || vector[i] || (poison[i] && one) || kind == ScfSelect || kind == ViewRefine;
       commutative[i] = op_info(kind).has(trait::Commutative);
     }
   }
@@ -130,6 +143,12 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
       break;
   }
   const auto number = static_cast<size_t>(input.kind);
+  if (tables().poison[number]) {
+    for (const Ref operand : input.operands) {
+      if (!detail::is_poison(rewriter, operand)) continue;
+      return rule<"poison">(build(detail::poison_of(rewriter, input.result)));
+    }
+  }
   if (tables().vector[number]) return detail::fold_vector(rewriter, input);
   if (!tables().scalar[number]) return FoldResult::none();
   bool violation = false;
@@ -164,6 +183,17 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
 }
 
 namespace detail {
+
+bool carries_poison(OpKind kind) { return tables().poison[static_cast<size_t>(kind)]; }
+
+FoldStep poison_of(Rewriter& rewriter, TypeId type) {
+  const Type& shape = rewriter.module().types[type];
+  if (shape.is_scalar()) return step(ScalarPoison, type, {});
+  for (const Dim dim : shape.dims) {
+    if (!dim.is_dynamic() && dim.extent() == 0) return step(VectorEmpty, type, {});
+  }
+  return step(VectorPoison, type, {});
+}
 
 FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input) {
   const Ref a = input.operands[0];

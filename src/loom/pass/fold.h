@@ -50,6 +50,10 @@ FoldResult fold_integer(Rewriter& rewriter, const FoldInput& input);
 FoldResult fold_float(Rewriter& rewriter, const FoldInput& input);
 FoldResult fold_conversion(Rewriter& rewriter, const FoldInput& input);
 bool is_foldable_vector(OpKind kind);
+// Pure scalar and vector operations, whose results are poison when an operand is.
+bool carries_poison(OpKind kind);
+// Poison of that type, or the only value of a vector without lanes.
+FoldStep poison_of(Rewriter& rewriter, TypeId type);
 FoldResult fold_vector(Rewriter& rewriter, const FoldInput& input);
 }  // namespace detail
 

@@ -39,6 +39,8 @@ class FloatFolder {
         return rule<"negf of negf">(inner_of(ScalarNegF));
       case ScalarAbsF:
         return abs();
+      case ScalarCopysignF:
+        return copy_sign();
       default:
         return FoldResult::none();
     }
@@ -114,6 +116,18 @@ class FloatFolder {
     if (!op.valid()) return FoldResult::none();
     return rule<"absf of negf">(
         build(step(ScalarAbsF, input_.result, {rewriter_.operand(op, 0)}, flags_)));
+  }
+
+  FoldResult copy_sign() {
+    if (a_ == b_) return rule<"copysignf of itself">(take(a_));
+    for (const OpKind kind : {ScalarNegF, ScalarAbsF}) {
+      // The magnitude has no sign of its own.
+      const OpId op = defined_by(rewriter_, a_, kind);
+      if (!op.valid()) continue;
+      return rule<"copysignf of another sign">(
+          build(step(ScalarCopysignF, input_.result, {rewriter_.operand(op, 0), b_})));
+    }
+    return FoldResult::none();
   }
 
   Rewriter& rewriter_;

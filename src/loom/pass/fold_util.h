@@ -36,6 +36,13 @@ inline OpId defined_by(const Rewriter& rewriter, Ref ref, OpKind kind) {
   return op.valid() && rewriter.kind_of(op) == kind ? op : OpId();
 }
 
+inline bool is_poison(const Rewriter& rewriter, Ref ref) {
+  const OpId op = rewriter.defining(ref);
+  if (!op.valid()) return false;
+  const OpKind kind = rewriter.kind_of(op);
+  return kind == OpKind::ScalarPoison || kind == OpKind::VectorPoison;
+}
+
 inline uint64_t flags_of_op(Rewriter& rewriter, OpId op) {
   return eval_attrs(rewriter.module(), op).flags;
 }
