@@ -87,6 +87,11 @@ void declare(CLI::App& app, Options& options) {
          "--format", options.format,
          "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
       ->check(CLI::IsMember({"loom-command", "object", "asm", "llvm-ir", "llvm-bitcode"}));
+  // The older spelling of --format=loom-command.
+  app.add_option_function<std::string>("--backend",
+                                       [&](const std::string&) { options.format = "loom-command"; })
+      ->group("")
+      ->check(CLI::IsMember({"command"}));
   app.add_option(
          "--product", options.product,
          "assert the kind of product: kernel, command or module; a module is the linked inputs "

@@ -51,6 +51,7 @@ void declare(CLI::App& app, LinkTool& tool) {
                "keep declarations that nothing defines, to be linked later");
   app.add_flag("--include-input-exports", tool.include_input_exports,
                "exports of the inputs are roots besides --root");
+  app.add_flag("--include-exported-roots", tool.include_input_exports)->group("");  // older name
   app.add_flag("--require-resolved-config", tool.require_resolved_config,
                "refuse a configuration key that is reached but has no value");
   app.add_flag("--strip-check", tool.strip_check, "drop test-only symbols");
