@@ -57,6 +57,12 @@ bool predicate_holds(const Predicate& predicate, const Attr& literal) {
   return holds(predicate.kind, args).value_or(true);
 }
 
+// A definition of another type than the key is read with binds nothing: the reference stays, and
+// resolving it reports the contract.
+bool is_of_another_type(std::string_view stated, const Module& module, TypeId type) {
+  return !stated.empty() && stated != type_text(module, type);
+}
+
 // The encoding that a text spells out, in `module`; invalid when it is none.
 AttrId read_encoding(Module& module, std::string_view text) {
   SourceFiles files;
@@ -108,17 +114,19 @@ ConfigValues::ConfigValues(std::span<const LinkInput> inputs, const ConfigBindin
 
 ConfigValues::Value ConfigValues::defined(const Module& module, OpId definition) {
   const AttrId value = module.attr_ids(definition)[kValueSlot];
+  std::string type =
+      type_text(module, module.attr(definition, attr_slot(OpKind::ConfigDef, "type")).type());
   if (module.attrs[value].kind == AttrKind::Encoding) {
-    return {attr_text(module, value), "config.def", &module, value};
+    return {attr_text(module, value), "config.def", std::move(type), &module, value};
   }
-  return {literal_text(module.attrs[value]), "config.def"};
+  return {literal_text(module.attrs[value]), "config.def", std::move(type), nullptr, {}};
 }
 
 std::optional<ConfigValues::Value> ConfigValues::find(const Module& module,
                                                       OpId declaration) const {
   const std::string_view key = symbol_text(module, declaration);
   if (const auto* binding = bindings_.find(key); binding != nullptr) {
-    return Value{binding->value, binding->origin};
+    return Value{binding->value, binding->origin, {}, nullptr, {}};
   }
   if (const auto found = definitions_.find(key); found != definitions_.end()) {
     return defined(*found->second.module, found->second.op);
@@ -162,6 +170,7 @@ std::optional<Attr> ConfigValues::literal(const Module& module, OpId declaration
   const auto value = find(module, declaration);
   if (!value) return std::nullopt;
   const std::string_view key = symbol_text(module, declaration);
+  if (is_of_another_type(value->type, typed, type_id)) return std::nullopt;
   const Type& type = typed.types[type_id];
   const auto literal = type.is_scalar() ? parse_literal(value->text, type.element) : std::nullopt;
   if (!literal) {
@@ -185,7 +194,7 @@ std::optional<Attr> ConfigValues::literal(const Module& module, OpId declaration
 // of the stated role.
 AttrId ConfigValues::encoding(const Module& source, OpId declaration, TypeId type, Module& result) {
   const auto value = find(source, declaration);
-  if (!value) return {};
+  if (!value || is_of_another_type(value->type, result, type)) return {};
   const AttrId spec = value->owner != nullptr ? Cloner(*value->owner, result).map(value->encoding)
                                               : read_encoding(result, value->text);
   const EncodingFamilyInfo* family = spec.valid() ? encoding_family_of(result, spec) : nullptr;

@@ -39,6 +39,7 @@ class ConfigValues {
   struct Value {
     std::string text;
     std::string origin;
+    std::string type;               // that a definition states
     const Module* owner = nullptr;  // of the static encoding of a definition
     AttrId encoding;
   };

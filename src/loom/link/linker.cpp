@@ -310,10 +310,10 @@ void Linker::bind_configuration(Node& node) {
     break;
   }
   if (!config_.bind(source, result_, node.copy)) return;
-  // A branch that the value decides must not keep symbols of the other branch alive.
+  // A branch, case or loop that the value rules out must not keep symbols alive.
   bool branches = false;
   for_each_nested(result_, node.copy,
-                  [&](OpId op) { branches |= result_.op(op).kind == OpKind::ScfIf; });
+                  [&](OpId op) { branches |= result_.op(op).region_count != 0; });
   if (!branches) return;
   PassContext context(result_, diagnostics_);
   canonicalize(context, node.copy);

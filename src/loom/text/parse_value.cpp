@@ -206,7 +206,13 @@ bool Parser::parse_encoding_parameter(std::vector<KeyedEntry>& entries, unsigned
   }
   if (!entry.entry.key.valid()) entry.entry.key = module_.strings.intern("");
   if (at(TokenKind::Value)) return error(Diag::ParseValueInEncoding, token_);
-  if (!parse_value(entry.entry.value, depth + 1)) return false;
+  if (at(TokenKind::Word) && scalar_from_name(token_.text())) {
+    // Numeric formats share names with scalar types; parameters hold formats.
+    entry.entry.value = module_.attrs.intern(Attr::word(module_.strings.intern(token_.text())));
+    advance();
+  } else if (!parse_value(entry.entry.value, depth + 1)) {
+    return false;
+  }
   entries.push_back(entry);
   return true;
 }
