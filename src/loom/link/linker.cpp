@@ -150,6 +150,13 @@ void Linker::add_explicit_root(const std::string& name) {
     if (diagnostics_.error_count() != errors) return;
   }
   if (place.valid()) {
+    if (options_.strip_check && op_info(kind_of(place)).dialect == "check") {
+      diagnostics_.emit(Diag::SymbolWrongKind, location_of(place),
+                        {{"symbol", name},
+                         {"kind", std::string(symbol_kind_text(kind_of(place)))},
+                         {"expected", "root that --strip-check keeps"}});
+      return;
+    }
     add_root(place, "root");
     return;
   }

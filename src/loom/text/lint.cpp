@@ -26,6 +26,17 @@ bool is_constant(const OpInfo& info) {
          info.attrs[0].form == AttrForm::Literal;
 }
 
+// "f32", and for lanes "4xf32".
+bool is_type_suffix(std::string_view word) {
+  const auto digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (;;) {
+    const auto extent = static_cast<size_t>(std::ranges::find_if_not(word, digit) - word.begin());
+    if (extent == 0 || extent == word.size() || word[extent] != 'x') break;
+    word.remove_prefix(extent + 1);
+  }
+  return scalar_from_name(word).has_value();
+}
+
 // "sixty_four" and "two_f32", but not "two_layers".
 bool spells_a_number(std::string_view name) {
   bool digits = false;
@@ -35,7 +46,7 @@ bool spells_a_number(std::string_view name) {
     const bool last = end == name.size();
     if (std::ranges::find(kNumberWords, word) != std::end(kNumberWords)) {
       digits |= word != "and" && word != "point" && word != "minus" && word != "negative";
-    } else if (!(last && digits && scalar_from_name(word))) {
+    } else if (!(last && digits && is_type_suffix(word))) {
       return false;
     }
     name.remove_prefix(last ? end : end + 1);
@@ -47,7 +58,7 @@ bool spells_a_number(std::string_view name) {
 std::string_view compact_literal(std::string_view name) {
   if (!name.starts_with('c')) return {};
   const size_t end = name.find('_');
-  if (end != std::string_view::npos && !scalar_from_name(name.substr(end + 1))) return {};
+  if (end != std::string_view::npos && !is_type_suffix(name.substr(end + 1))) return {};
   const std::string_view digits = name.substr(1, end == std::string_view::npos ? end : end - 1);
   const bool number = std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; });
   return number ? digits : std::string_view();
