@@ -51,6 +51,11 @@ IntFacts FactAnalysis::at(OpId place, ValueId value) {
   return known.facts(known.resolve(value));
 }
 
+FloatFacts FactAnalysis::float_at(OpId place, ValueId value) {
+  const Rewriter& known = state_->enter(place);
+  return known.float_facts(known.resolve(value));
+}
+
 std::optional<int64_t> FactAnalysis::exact(OpId place, ValueId value) {
   return at(place, value).exact();
 }
@@ -65,8 +70,10 @@ std::optional<bool> FactAnalysis::compare(Compare compare, ValueId a, ValueId b,
 }
 
 std::optional<bool> FactAnalysis::holds(const Predicate& predicate, OpId place) {
-  if (predicate_info(predicate.kind).on_float) return std::nullopt;
   Rewriter& known = state_->enter(place);
+  if (predicate_info(predicate.kind).on_float) {
+    return loom::holds(predicate.kind, known.float_facts(known.resolve(predicate.args[0].value)));
+  }
   IntFacts args[3];
   Ref refs[3];
   for (unsigned i = 0; i < predicate.arity(); ++i) {

@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "loom/dialect/uniformity.h"
+#include "loom/facts/float_facts.h"
 #include "loom/facts/int_facts.h"
 #include "loom/pass/storage_facts.h"
 
@@ -37,11 +38,12 @@ class FactAnalysis {
   // What is known of an integer, index, offset or i1 value at the place. The type's range for
   // other values.
   IntFacts at(OpId place, ValueId value);
+  // Of a float.
+  FloatFacts float_at(OpId place, ValueId value);
   std::optional<int64_t> exact(OpId place, ValueId value);
   // Whether `a compare b`; both of one integer-like type.
   std::optional<bool> compare(Compare compare, ValueId a, ValueId b, OpId place);
-  // Whether an integer predicate holds; its values are values of the root. Float predicates are
-  // undecided.
+  // Whether a predicate holds; its values are values of the root.
   std::optional<bool> holds(const Predicate& predicate, OpId place);
   // Of a buffer or view.
   StorageFacts storage(OpId place, ValueId value);

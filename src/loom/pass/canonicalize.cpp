@@ -234,6 +234,7 @@ class Sweep {
       return true;
     }
     next_ = module_.op(scope.op).next;
+    learn_joined(rewriter_, scope.op);
     if (rewriter_.kind_of(scope.op) == ScfIf) simplify_if(scope.op);
     return true;
   }

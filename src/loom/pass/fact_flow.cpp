@@ -211,8 +211,59 @@ void learn_type(Rewriter& rewriter, ValueId result) {
   }
 }
 
+namespace {
+
+void learn_float_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
+  FloatFacts operands[3];
+  if (input.operands.size() > 3) return;
+  for (size_t i = 0; i < input.operands.size(); ++i) {
+    const Ref ref = input.operands[i];
+    if (!rewriter.module().types.is_scalar(rewriter.type_of(ref))) return;
+    if (is_float(rewriter.element_of(ref))) {
+      operands[i] = rewriter.float_facts(ref);
+    } else if (rewriter.element_of(ref) != ScalarKind::I1 && rewriter.facts(ref).non_negative()) {
+      operands[i].possible &= static_cast<uint8_t>(~FloatFacts::kMinus);
+    }
+  }
+  const std::span<const FloatFacts> known(operands, input.operands.size());
+  rewriter.refine_float(result,
+                        float_result_facts(input.kind, known, rewriter.element(input.result)));
+}
+
+}  // namespace
+
+void learn_float_predicate(Rewriter& rewriter, const Predicate& predicate) {
+  const Ref about = rewriter.resolve(predicate.args[0].value);
+  if (!about.is_value()) return;
+  rewriter.refine_float(about.value_id(), refine(predicate.kind, rewriter.float_facts(about)));
+}
+
+void learn_joined(Rewriter& rewriter, OpId op) {
+  const Module& module = rewriter.module();
+  const OpKind kind = rewriter.kind_of(op);
+  if (kind != ScfIf && kind != ScfSwitch && kind != ScfFor) return;
+  for (unsigned i = 0; i < module.op(op).result_count; ++i) {
+    const ValueId result = module.result(op, i);
+    const TypeId type = module.type_of(result);
+    if (!module.types.is_scalar(type) || !is_float(rewriter.element(type))) continue;
+    FloatFacts all{0};
+    if (kind == ScfFor) {
+      all = rewriter.float_facts(
+          rewriter.resolve(operand_group(module, op, operand_slot(ScfFor, "init"))[i]));
+    }
+    for (unsigned region = 0; region < module.op(op).region_count; ++region) {
+      const OpId last = module.region(module.op_region(op, region)).last;
+      const bool yields = last.valid() && rewriter.kind_of(last) == ScfYield;
+      all = join(all, yields ? rewriter.float_facts(rewriter.operand(last, i)) : FloatFacts{});
+    }
+    rewriter.refine_float(result, all);
+  }
+}
+
 void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
-  if (is_float(rewriter.element(input.result))) return;
+  if (is_float(rewriter.element(input.result))) {
+    return learn_float_result(rewriter, input, result);
+  }
   for (Ref operand : input.operands) {
     if (!is_scalar_integer(rewriter, operand)) return;
   }
@@ -239,13 +290,12 @@ void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
 
 namespace {
 
-// Calls f(Predicate) for every integer predicate that an assume operation or a call states about
+// Calls f(Predicate) for every predicate that an assume operation or a call states about
 // its results, written with the values of this operation.
 template <class F>
 void for_each_promise(const Rewriter& rewriter, OpId op, F&& f) {
   const Module& module = rewriter.module();
   const auto rewrite = [&](const Predicate& predicate, auto&& actual) {
-    if (predicate_info(predicate.kind).on_float) return;
     Predicate about = predicate;
     bool on_result = false;
     for (unsigned i = 0; i < about.arity(); ++i) {
@@ -331,8 +381,11 @@ void learn_assume(Rewriter& rewriter, OpId op) {
   const Module& module = rewriter.module();
   for (unsigned i = 0; i < module.op(op).result_count; ++i) {
     const Ref operand = rewriter.operand(op, i);
-    if (!is_float(rewriter.element_of(operand))) {
-      rewriter.learn(Ref::value(module.result(op, i)), rewriter.facts(operand));
+    const ValueId result = module.result(op, i);
+    if (is_float(rewriter.element_of(operand))) {
+      rewriter.refine_float(result, rewriter.float_facts(operand));
+    } else {
+      rewriter.learn(Ref::value(result), rewriter.facts(operand));
     }
   }
   learn_promises(rewriter, op);
@@ -345,7 +398,11 @@ void learn_config(Rewriter& rewriter, OpId op) {
   const OpId key = module.symbol(module.attr(op, kConfigKey).string());
   if (!key.valid()) return;
   const ValueId result = module.result(op);
-  if (!is_scalar_integer(rewriter, Ref::value(result))) return;
+  if (!module.types.is_scalar(module.type_of(result))) return;
+  if (is_float(rewriter.element_of(Ref::value(result)))) {
+    if (rewriter.kind_of(key) == ConfigDecl) learn_key_contract(rewriter, key, result);
+    return;
+  }
   const ScalarKind kind = rewriter.element_of(Ref::value(result));
   if (rewriter.kind_of(key) == ConfigDef) {
     const auto value = from_literal(module.attr(key, kConfigValue), kind);

@@ -51,9 +51,18 @@ std::optional<bool> holds_by_order(Rewriter& rewriter, PredicateKind kind, const
 // Remembers the order that the predicate states between two values.
 void learn_relation(Rewriter& rewriter, const Predicate& predicate);
 
+// What a float predicate says about its value.
+void learn_float_predicate(Rewriter& rewriter, const Predicate& predicate);
+// The float results of a structured operation whose regions have been swept: what one of the
+// yields, or the initial value of a loop, may be.
+void learn_joined(Rewriter& rewriter, OpId op);
+
 template <class F>
 void learn_predicate(Rewriter& rewriter, const Predicate& predicate, F&& is_learner) {
-  if (predicate_info(predicate.kind).on_float) return;
+  if (predicate_info(predicate.kind).on_float) {
+    if (is_learner(predicate.args[0].value)) learn_float_predicate(rewriter, predicate);
+    return;
+  }
   IntFacts args[3];
   for (unsigned i = 0; i < predicate.arity(); ++i) {
     args[i] = argument_facts(rewriter, predicate.args[i]);

@@ -37,6 +37,7 @@ void FactSweep::sweep() {
       if (places.empty()) return;
       close();
       if (++places.back().region == module_.op(places.back().op).region_count) {
+        learn_joined(rewriter_, places.back().op);
         next = module_.op(places.back().op).next;
         places.pop_back();
         continue;

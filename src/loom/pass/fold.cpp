@@ -125,6 +125,18 @@ FoldResult fold_compare(Rewriter& rewriter, const FoldInput& input) {
   return FoldResult::of(rewriter.integer(ScalarKind::I1, *outcome ? 1 : 0));
 }
 
+// A test of a float whose facts decide it.
+FoldResult fold_float_test(Rewriter& rewriter, const FoldInput& input) {
+  PredicateKind kind = PredicateKind::Finite;
+  if (input.kind == ScalarIsNanF) kind = PredicateKind::NotNan;
+  if (input.kind == ScalarIsInfF) kind = PredicateKind::NotInf;
+  const auto known = holds(kind, rewriter.float_facts(input.operands[0]));
+  if (!known) return FoldResult::none();
+  const bool outcome = *known == (kind == PredicateKind::Finite);
+  return rule<"float test by facts">(
+      FoldResult::of(rewriter.integer(ScalarKind::I1, outcome ? 1 : 0)));
+}
+
 bool is_integer_like(ScalarKind kind) { return !is_float(kind); }
 
 }  // namespace
@@ -157,6 +169,10 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
   }
   if (violation) return FoldResult::none();
   if (input.kind == IndexCmp || input.kind == ScalarCmpI) return fold_compare(rewriter, input);
+
+  if (input.kind == ScalarIsNanF || input.kind == ScalarIsInfF || input.kind == ScalarIsFiniteF) {
+    return fold_float_test(rewriter, input);
+  }
 
   FoldResult result = detail::fold_conversion(rewriter, input);
   if (result.folded()) return result;

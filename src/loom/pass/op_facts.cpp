@@ -154,6 +154,51 @@ IntFacts result_facts(const Rewriter& rewriter, const FoldInput& input) {
   return binary_facts(input.kind, operand(0), operand(1), domain);
 }
 
+FloatFacts float_result_facts(OpKind kind, std::span<const FloatFacts> operands,
+                              ScalarKind result) {
+  const auto of = [&](size_t i) { return operands[i]; };
+  switch (kind) {
+    case ScalarAddF:
+      return facts::add(of(0), of(1), result);
+    case ScalarSubF:
+      return facts::sub(of(0), of(1), result);
+    case ScalarMulF:
+      return facts::mul(of(0), of(1), result);
+    case ScalarDivF:
+      return facts::div(of(0), of(1), result);
+    case ScalarFmaF:
+      return facts::fma(of(0), of(1), of(2), result);
+    case ScalarMinimumF:
+    case ScalarMaximumF:
+      return facts::either(of(0), of(1));
+    case ScalarMinNumF:
+    case ScalarMaxNumF:
+      return facts::either_number(of(0), of(1));
+    case ScalarClampF:
+      return join(of(0), join(of(1), of(2)));
+    case ScalarNegF:
+      return facts::neg(of(0));
+    case ScalarAbsF:
+      return facts::abs(of(0));
+    case ScalarSqrtF:
+      return facts::sqrt(of(0));
+    case ScalarExpF:
+    case ScalarExp2F:
+      return facts::exp(of(0), result);
+    case ScalarExtF:
+    case ScalarFPTrunc:
+      return facts::convert(of(0), result);
+    case ScalarSIToFP:
+      return facts::from_integer(of(0).may(FloatFacts::kMinus), result);
+    case ScalarUIToFP:
+      return facts::from_integer(false, result);
+    case ScfSelect:
+      return join(of(1), of(2));
+    default:
+      return FloatFacts::of(result);
+  }
+}
+
 bool facts_may_replace(const Rewriter& rewriter, const FoldInput& input) {
   switch (input.kind) {
     case IndexDiv:

@@ -48,6 +48,8 @@ Rewriter::~Rewriter() {
   for (uint32_t i : space_.with_facts) space_.fact_index[i] = 0;
   for (uint32_t i : space_.mentioned) space_.in_type[i] = 0;
   for (uint32_t i : space_.counted) space_.uses[i] = 0;
+  for (uint32_t i : space_.with_excluded) space_.excluded[i] = 0;
+  space_.with_excluded.clear();
   space_.replaced.clear();
   space_.with_facts.clear();
   space_.mentioned.clear();
@@ -273,6 +275,26 @@ void Rewriter::refine_facts(ValueId value, const IntFacts& more) {
   const IntFacts before = facts(Ref::value(value));
   const IntFacts after = meet(before, more);
   if (after != before) set_facts(value, after);
+}
+
+FloatFacts Rewriter::float_facts(Ref ref) const {
+  if (ref.is_constant()) {
+    const ScalarValue& value = space_.constants[ref.constant_index()].value;
+    return is_float(value.kind) ? FloatFacts::exactly(to_double(value)) : FloatFacts{};
+  }
+  const uint32_t i = ref.value_id().index();
+  FloatFacts facts = FloatFacts::of(element_of(ref));
+  if (i < space_.excluded.size()) facts.possible &= static_cast<uint8_t>(~space_.excluded[i]);
+  return facts;
+}
+
+void Rewriter::refine_float(ValueId value, FloatFacts more) {
+  const uint32_t i = value.index();
+  const FloatFacts before = float_facts(Ref::value(value)), after = meet(before, more);
+  if (after == before || after.empty()) return;
+  reach(space_.excluded, i);
+  if (space_.excluded[i] == 0) space_.with_excluded.push_back(i);
+  space_.excluded[i] |= static_cast<uint8_t>(~after.possible & FloatFacts::kAll);
 }
 
 void Rewriter::restore_facts(size_t mark) {

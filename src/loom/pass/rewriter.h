@@ -6,6 +6,7 @@
 #include <span>
 
 #include "loom/dialect/op_info.h"
+#include "loom/facts/float_facts.h"
 #include "loom/pass/difference.h"
 #include "loom/pass/fold.h"
 #include "loom/pass/workspace.h"
@@ -75,6 +76,9 @@ class Rewriter {
   void learn(Ref ref, const IntFacts& more) {
     if (ref.is_value()) refine_facts(ref.value_id(), more);
   }
+  // The same for floats. They are learned where a value is made and hold wherever it is visible.
+  FloatFacts float_facts(Ref ref) const;
+  void refine_float(ValueId value, FloatFacts more);
   size_t fact_mark() const { return undo_.size(); }
   void restore_facts(size_t mark);
   // Values whose facts were set since the mark, with repetitions.

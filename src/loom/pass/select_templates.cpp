@@ -332,12 +332,7 @@ std::optional<bool> Selector::decide(OpId use, OpId candidate, const Predicate& 
     if (!predicate_info(predicate.kind).on_float) args[i] = rewriter_->facts(refs[i]);
   }
   if (predicate_info(predicate.kind).on_float) {
-    const auto value = rewriter_->exact(refs[0]);
-    if (!value) return std::nullopt;
-    const double number = to_double(*value);
-    if (predicate.kind == PredicateKind::NotNan) return !std::isnan(number);
-    if (predicate.kind == PredicateKind::NotInf) return !std::isinf(number);
-    return std::isfinite(number);
+    return holds(predicate.kind, rewriter_->float_facts(refs[0]));
   }
   if (const auto decided = holds(predicate.kind, args)) return decided;
   const auto compare = comparison(predicate.kind);

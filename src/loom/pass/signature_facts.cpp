@@ -7,7 +7,7 @@ namespace {
 
 // Predicates of a kernel speak of its device body, not of its configuration region.
 bool constrains(const Module& module, const Predicate& predicate, RegionId body) {
-  if (!predicate.args[0].is_value() || predicate_info(predicate.kind).on_float) return false;
+  if (!predicate.args[0].is_value()) return false;
   // A named result is an obligation of the body, not something it may rely on.
   for (unsigned i = 0; i < predicate.arity(); ++i) {
     if (!predicate.args[i].is_value()) continue;

@@ -45,6 +45,8 @@ class PassWorkspace {
   std::vector<uint32_t> fact_index;  // by value: position in `facts`, 0 when nothing is known
   std::vector<uint32_t> with_facts;
   std::vector<IntFacts> facts;
+  std::vector<uint8_t> excluded;  // by value: what a float cannot be (FloatFacts bits)
+  std::vector<uint32_t> with_excluded;
   std::vector<uint8_t> in_type;  // by value: some type mentions it
   std::vector<uint32_t> mentioned;
 
