@@ -10,6 +10,7 @@
 #include "loom/pass/op_facts.h"
 #include "loom/pass/selector.h"
 #include "loom/pass/signature_facts.h"
+#include "loom/pass/vector_rewrite.h"
 
 namespace loom {
 namespace {
@@ -91,6 +92,7 @@ class Sweep {
       default:
         break;
     }
+    if (rewrite_vector(rewriter_, op)) return module_.erase(op);
     if (is_foldable(shape.kind)) return visit_foldable(op);
     if (shape.result_count != 0 && visit_results(op)) return;
     if (shape.kind == FuncCall) learn_call(rewriter_, op);

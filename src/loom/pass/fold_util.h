@@ -30,6 +30,9 @@ inline FoldResult build(FoldStep first, FoldStep second) {
   return result;
 }
 
+// The scalar that every lane of a vector has, when it is a constant or a splat.
+Ref uniform_lane(Rewriter& rewriter, Ref vector);
+
 // The operation behind a reference when it is of that kind.
 inline OpId defined_by(const Rewriter& rewriter, Ref ref, OpKind kind) {
   const OpId op = rewriter.defining(ref);

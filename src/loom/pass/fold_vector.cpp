@@ -2,11 +2,9 @@
 #include "loom/pass/fold_util.h"
 
 namespace loom::detail {
-namespace {
 
 using enum OpKind;
 
-// The scalar that every lane of a vector has, when it is a constant or a splat.
 Ref uniform_lane(Rewriter& rewriter, Ref vector) {
   const Module& module = rewriter.module();
   const OpId op = rewriter.defining(vector);
@@ -17,6 +15,8 @@ Ref uniform_lane(Rewriter& rewriter, Ref vector) {
                                   rewriter.element_of(vector));
   return value ? rewriter.constant(*value) : Ref();
 }
+
+namespace {
 
 bool has_lanes(const Type& type) {
   for (const Dim dim : type.dims) {
@@ -46,6 +46,26 @@ FoldResult fold_uniform(Rewriter& rewriter, const FoldInput& input, OpKind scala
   return rule<"equal lanes">(build(one, step(VectorSplat, input.result, {Ref()})));
 }
 
+// A mask whose lanes are all true or all false by the ranges of its bounds.
+FoldResult fold_mask_range(Rewriter& rewriter, const FoldInput& input) {
+  const Type& type = rewriter.module().types[input.result];
+  if (!has_lanes(type) || type.dims.size() != 1) return FoldResult::none();
+  const IntFacts lo = rewriter.facts(input.operands[0]), hi = rewriter.facts(input.operands[1]);
+  const IntFacts by = rewriter.facts(input.operands[2]);
+  int64_t way = 0, last = 0;
+  const IntDomain domain = IntDomain::of(rewriter.element_of(input.operands[0]));
+  if (by.lo < 0 || __builtin_mul_overflow(by.hi, type.dims[0].extent() - 1, &way) ||
+      __builtin_add_overflow(lo.hi, way, &last) || last > domain.hi) {
+    return FoldResult::none();
+  }
+  const bool all = last < hi.lo;
+  const bool none = lo.lo >= hi.hi || rewriter.related(Compare::Slt, input.operands[0],
+                                                       input.operands[1]) == std::optional(false);
+  if (!all && !none) return FoldResult::none();
+  return rule<"vector.mask.range decided">(
+      build(step(VectorSplat, input.result, {rewriter.integer(ScalarKind::I1, all ? 1 : 0)})));
+}
+
 }  // namespace
 
 bool is_foldable_vector(OpKind kind) {
@@ -56,6 +76,7 @@ bool is_foldable_vector(OpKind kind) {
     case VectorSelect:
     case VectorExtract:
     case VectorReduce:
+    case VectorMaskRange:
       return true;
     default: {
       // Operations without attributes other than flags.
@@ -94,6 +115,8 @@ FoldResult fold_vector(Rewriter& rewriter, const FoldInput& input) {
         return rule<"vector.extract of equal lanes">(FoldResult::of(lane));
       }
       return FoldResult::none();
+    case VectorMaskRange:
+      return fold_mask_range(rewriter, input);
     case VectorReduce:
       if (!is_empty(rewriter.module().types[rewriter.type_of(first)])) return FoldResult::none();
       return rule<"vector.reduce of nothing">(FoldResult::of(input.operands[1]));
