@@ -75,7 +75,8 @@ class VerifyContext {
   VerifyContext(const Module& m, Diagnostics& d) : module(m), diagnostics(d) {}
 };
 
-// The value of an integer or boolean constant operation; safe on operations that do not fit their row.
+// The value of an integer or boolean constant operation; safe on operations that do not fit their
+// row.
 std::optional<int64_t> exact_integer(const Module& module, ValueId value);
 
 using VerifyHook = void (*)(VerifyContext&, OpId);
