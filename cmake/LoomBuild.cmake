@@ -12,6 +12,7 @@ elseif(CMAKE_BUILD_TYPE STREQUAL "RelWithDebInfo")
 endif()
 
 option(LOOM_SANITIZE "Build with address and undefined-behaviour sanitizers" OFF)
+option(LOOM_SANITIZE_THREAD "Build with the thread sanitizer" OFF)
 option(LOOM_FUZZ "Build the libFuzzer entry points (Clang only)" OFF)
 
 find_program(LOOM_CCACHE ccache)
@@ -40,6 +41,10 @@ if(LOOM_SANITIZE)
   if(LOOM_FUZZ)
     add_compile_options(-fsanitize=fuzzer-no-link)
   endif()
+endif()
+if(LOOM_SANITIZE_THREAD)
+  add_compile_options(-fsanitize=thread)
+  add_link_options(-fsanitize=thread)
 endif()
 include_directories(${CMAKE_SOURCE_DIR}/src)
 

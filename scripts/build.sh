@@ -11,6 +11,7 @@ preset_folder() {
   case $1 in
     release) echo build ;;
     asan) echo build-asan ;;
+    tsan) echo build-tsan ;;
   esac
 }
 

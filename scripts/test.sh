@@ -18,12 +18,13 @@ closing_line() {
 }
 
 command_test() {
-  local filter='' release=1 asan=1 failed=0 argument
+  local filter='' release=1 asan=1 tsan=0 failed=0 argument
   for argument in "$@"; do
     case $argument in
       --filter=*) filter=${argument#--filter=} ;;
       --release-only) asan=0 ;;
       --asan-only) release=0 ;;
+      --tsan-only) release=0 asan=0 tsan=1 ;;
       *) die_usage "unknown argument '$argument' of test" ;;
     esac
   done
@@ -39,6 +40,13 @@ command_test() {
     # Everything else runs the same code through larger programs, too slowly under sanitizers.
     run_ctest asan -R "${filter:-^(unit|golden|fuzz)[.]}" || failed=1
     summary+=("$(closing_line asan)")
+  fi
+  if [ $tsan = 1 ]; then
+    # What threads do together: issues, the partner, the cache.
+    build_targets tsan cache_test runtime_cpu_test
+    TSAN_OPTIONS="suppressions=$root/tests/tsan.supp halt_on_error=1 second_deadlock_stack=1" \
+      run_ctest tsan -R "${filter:-^unit[.](cache|runtime_cpu)\$}" || failed=1
+    summary+=("$(closing_line tsan)")
   fi
   printf '%s\n' "${summary[@]}"
   return $failed

@@ -10,11 +10,13 @@ thread_local uint64_t allocations = 0;
 
 uint64_t loom::allocation_count() { return allocations; }
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__)
 #define LOOM_COUNT_NEW
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#if __has_feature(address_sanitizer)
 #define LOOM_COUNT_NEW
+#elif __has_feature(thread_sanitizer)
+#define LOOM_COUNT_HOOK
 #endif
 #endif
 
@@ -31,6 +33,16 @@ void* operator new(size_t size, const std::nothrow_t&) noexcept {
 }
 void operator delete(void* data) noexcept { std::free(data); }
 void operator delete(void* data, size_t) noexcept { std::free(data); }
+
+#elif defined(LOOM_COUNT_HOOK)
+
+// The thread sanitizer owns operator new as well.
+extern "C" int __sanitizer_install_malloc_and_free_hooks(void (*)(const volatile void*, size_t),
+                                                         void (*)(const volatile void*));
+namespace {
+[[maybe_unused]] const int hooked = __sanitizer_install_malloc_and_free_hooks(
+    [](const volatile void*, size_t) { ++allocations; }, [](const volatile void*) {});
+}  // namespace
 
 #else
 

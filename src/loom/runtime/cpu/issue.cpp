@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "loom/base/check.h"
+#include "loom/base/order_note.h"
 
 namespace loom {
 namespace {
@@ -19,6 +20,9 @@ constexpr uint64_t kCheapWork = 10'000;
 constexpr uint64_t kMeasureEvery = 64;
 // Parts a fork is cut into, per thread, so that threads that start late find some.
 constexpr uint64_t kPartsPerThread = 4;
+
+// oneTBB orders handing a task over before its begin, and its end before the wait for it.
+constexpr char kHandedOver = 0;
 
 uint64_t now() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -206,10 +210,14 @@ void CpuInvocation::run() {
   do {
     if (advance(at, false)) return;
   } while (run_pair(at));
+  note_before(&kHandedOver);
   cpu_.arena_.execute([&] {
+    note_after(&kHandedOver);
     advance(at, true);
     tasks_.wait();
+    note_before(&kHandedOver);
   });
+  note_after(&kHandedOver);
 }
 
 void CpuInvocation::run_traced(Trace& trace) {
@@ -372,9 +380,12 @@ bool CpuInvocation::enter(Position& at, uint32_t index) {
 }
 
 void CpuInvocation::spawn(const Part& part) {
+  note_before(&kHandedOver);
   tasks_.run([this, part] {
+    note_after(&kHandedOver);
     Position at;
     if (run_part(part, at)) advance(at, true);
+    note_before(&kHandedOver);
   });
 }
 
