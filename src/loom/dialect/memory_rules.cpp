@@ -55,13 +55,14 @@ bool is_float_atomic(AtomicKind kind) {
 }  // namespace
 
 void check_view_indices(VerifyContext& c, OpId op, ValueId view, std::span<const ValueId> operands,
-                        std::span<const int64_t> places, std::span<const Dim> window) {
+                        std::span<const int64_t> places, std::span<const Dim> window, bool masked) {
   const Type& type = c.module.types[c.module.type_of(view)];
   if (places.size() != type.rank()) {
     c.error(op, Diag::SubrangeCount,
             {{"rank", std::to_string(type.rank())}, {"count", std::to_string(places.size())}});
     return;
   }
+  if (masked) return;
   size_t next_operand = 0;
   for (size_t axis = 0; axis < places.size(); ++axis) {
     std::optional<int64_t> index = places[axis];

@@ -8,9 +8,11 @@
 namespace loom::verify {
 
 // One index per axis of the view, and no exact index outside [0, extent - window]: SUBRANGE/001,
-// SUBRANGE/004. `window` has one width per axis, or is empty for single elements.
+// SUBRANGE/004. `window` has one width per axis, or is empty for single elements. Lanes that a mask
+// switches off touch no memory, so `masked` accesses may begin anywhere.
 void check_view_indices(VerifyContext& c, OpId op, ValueId view, std::span<const ValueId> operands,
-                        std::span<const int64_t> places, std::span<const Dim> window);
+                        std::span<const int64_t> places, std::span<const Dim> window,
+                        bool masked = false);
 
 // TYPE/002
 bool check_same_element(VerifyContext& c, OpId op, std::string a, ScalarKind of_a, ScalarKind of_b);

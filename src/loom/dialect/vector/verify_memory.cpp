@@ -57,7 +57,8 @@ void check_block(VerifyContext& c, OpId op, ValueId view, const Type& vector) {
   for (size_t i = 0; i < vector.rank(); ++i) {
     window[rank - vector.rank() + i] = vector.dims[i];
   }
-  check_view_indices(c, op, view, index_operands(c, op), index_places(c, op), window);
+  check_view_indices(c, op, view, index_operands(c, op), index_places(c, op), window,
+                     named(c, op, "m").valid());
 }
 
 }  // namespace
