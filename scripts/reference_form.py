@@ -7,7 +7,7 @@ PLACEHOLDERS = {
     "intlist": "[N, …]", "indexlist": "index, …", "unit": "{name}", "encoding": "#family<…>",
     "encodinglist": "#condition, …", "symbollist": "@{name}, …", "bytes": 'bytes("hex")',
     "literallist": "V, …", "word": "{name}",
-    "keys": "", "list": "[#{name}, …]", "symbols": "[@name, …]",
+    "keys": "", "name": "{name}", "list": "[#{name}, …]", "symbols": "[@name, …]",
 }
 
 
@@ -154,7 +154,12 @@ RENDER = {
     "RT": lambda form, args: "⟦ -> (type, …)⟧",
     "A": lambda form, args: "%iv",
     "I": lambda form, args: "⟦(%carried = %init : type, …)⟧",
+    "BA": lambda form, args: "⟦(%arg: type, …)⟧",
+    "CS": lambda form, args: "{ case KEY { … } … default { … } }",
+    "LR": lambda form, args: "{ KEY = (%row, …), … }",
+    "PK": lambda form, args: "[align(N) %size, …]",
+    "TO": lambda form, args: f"{args[0]}(V to V)",
     "OD": lambda form, args: "{key = %value : type, …}" if form.inside else "⟦{key = %value : type, …}⟧",
     "K": lambda form, args: "⟦%value: ⟧type",
 }
-GLUED = {"F", "P", "X", "S", "R", "RT", "I"}
+GLUED = {"F", "P", "X", "S", "R", "RT", "I", "BA"}
