@@ -207,8 +207,8 @@ class Judge {
       ++decided_;
       const auto truth = loom::compare(compare, IntFacts::exactly(of(a)), IntFacts::exactly(of(b)));
       ASSERT_EQ(claim, truth) << module_.name_of(a) << " = " << of(a) << ", " << module_.name_of(b)
-                              << " = " << of(b) << " by relation " << static_cast<int>(compare) << " on line "
-                              << module_.location(op).line;
+                              << " = " << of(b) << " by relation " << static_cast<int>(compare)
+                              << " on line " << module_.location(op).line;
     }
   }
 
