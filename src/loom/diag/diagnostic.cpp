@@ -70,26 +70,26 @@ uint64_t identity(Diag id, const Location& location, const std::vector<DiagParam
 
 FileId SourceFiles::add_text(std::string path, std::string text) {
   File file{std::move(path), hash_bytes(text), std::move(text), true};
-  by_hash_.emplace(file.hash, static_cast<uint32_t>(files_.size()));
+  by_hash_.emplace(file.hash, static_cast<uint32_t>(size()));
   files_.push_back(std::move(file));
-  return FileId(files_.size() - 1);
+  return FileId(size() - 1);
 }
 
 FileId SourceFiles::add_reference(std::string path, uint64_t hash) {
   const auto [first, last] = by_hash_.equal_range(hash);
   for (auto it = first; it != last; ++it) {
-    if (files_[it->second].path == path) return FileId(it->second);
+    if (file(FileId(it->second)).path == path) return FileId(it->second);
   }
-  by_hash_.emplace(hash, static_cast<uint32_t>(files_.size()));
+  by_hash_.emplace(hash, static_cast<uint32_t>(size()));
   files_.push_back({std::move(path), hash, {}, false});
-  return FileId(files_.size() - 1);
+  return FileId(size() - 1);
 }
 
 const SourceFiles::Lines& SourceFiles::lines_of(FileId id) const {
   const auto [found, fresh] = lines_.try_emplace(id.index());
   Lines& lines = found->second;
   if (!fresh) return lines;
-  const File& file = files_[id.index()];
+  const File& file = this->file(id);
   if (!file.has_text && file.path != "-") {
     auto text = read_file(file.path);
     if (text && hash_bytes(*text) == file.hash) lines.disk_text = std::move(*text);
@@ -99,8 +99,8 @@ const SourceFiles::Lines& SourceFiles::lines_of(FileId id) const {
 }
 
 std::string SourceFiles::line_text(FileId id, uint32_t line) const {
-  if (!id.valid() || id.index() >= files_.size() || line == 0) return {};
-  const File& file = files_[id.index()];
+  if (!id.valid() || id.index() >= size() || line == 0) return {};
+  const File& file = this->file(id);
   const Lines& lines = lines_of(id);
   if (line > lines.begins.size()) return {};
   const std::string_view text = file.has_text ? file.text : lines.disk_text;

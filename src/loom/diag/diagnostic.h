@@ -36,6 +36,11 @@ struct Location {
 // matches. Not thread-safe.
 class SourceFiles {
  public:
+  SourceFiles() = default;
+  // Files on top of those of `base`, which keep their ids. `base` must outlive this and not be
+  // added to while this is used; any number of threads may build on one base.
+  explicit SourceFiles(const SourceFiles* base)
+      : base_(base), first_(base != nullptr ? static_cast<uint32_t>(base->size()) : 0) {}
   struct File {
     std::string path;
     uint64_t hash = 0;  // XXH3 of the text
@@ -45,8 +50,10 @@ class SourceFiles {
   FileId add_text(std::string path, std::string text);
   // Returns the existing id when path and hash are known already.
   FileId add_reference(std::string path, uint64_t hash);
-  const File& file(FileId id) const { return files_[id.index()]; }
-  size_t size() const { return files_.size(); }
+  const File& file(FileId id) const {
+    return id.index() < first_ ? base_->file(id) : files_[id.index() - first_];
+  }
+  size_t size() const { return first_ + files_.size(); }
   // The line without its line end; empty when the text is not available or no longer matches.
   std::string line_text(FileId id, uint32_t line) const;
 
@@ -59,6 +66,8 @@ class SourceFiles {
   };
   const Lines& lines_of(FileId id) const;
 
+  const SourceFiles* base_ = nullptr;
+  uint32_t first_ = 0;  // files of the base
   std::vector<File> files_;
   mutable std::unordered_map<uint32_t, Lines> lines_;  // by file
   std::unordered_multimap<uint64_t, uint32_t> by_hash_;

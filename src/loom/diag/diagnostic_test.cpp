@@ -157,6 +157,23 @@ TEST(SourceFiles, ReferencedFileShowsItsLineOnlyIfTheFileMatches) {
   EXPECT_EQ(files.line_text(id, 2), "second");
 }
 
+TEST(SourceFiles, FilesOnTopOfABaseKeepTheIdsOfTheBase) {
+  SourceFiles base;
+  const FileId below = base.add_text("below", "one\ntwo\n");
+  SourceFiles over(&base);
+  EXPECT_EQ(over.size(), 1u);
+  const FileId own = over.add_text("own", "three\n");
+  EXPECT_NE(own, below);
+  EXPECT_EQ(over.file(below).path, "below");
+  EXPECT_EQ(over.file(own).path, "own");
+  EXPECT_EQ(over.line_text(below, 2), "two");
+  EXPECT_EQ(over.line_text(own, 1), "three");
+  const FileId reference = over.add_reference("elsewhere", 7);
+  EXPECT_EQ(over.add_reference("elsewhere", 7), reference);
+  EXPECT_EQ(over.size(), 3u);
+  EXPECT_EQ(base.size(), 1u);
+}
+
 TEST(Diagnostics, ARepeatedDiagnosticIsReportedOnce) {
   Diagnostics diagnostics;
   const Location place{FileId(0u), 3, 1, 1};

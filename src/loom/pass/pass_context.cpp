@@ -4,8 +4,11 @@
 
 namespace loom {
 
-PassContext::PassContext(Module& module, Diagnostics& diagnostics)
-    : module_(module), diagnostics_(diagnostics), workspace_(std::make_unique<PassWorkspace>()) {}
+PassContext::PassContext(Module& module, Diagnostics& diagnostics, PassWorkspace* lent)
+    : module_(module),
+      diagnostics_(diagnostics),
+      own_(lent == nullptr ? std::make_unique<PassWorkspace>() : nullptr),
+      used_(lent == nullptr ? own_.get() : lent) {}
 
 PassContext::~PassContext() = default;
 

@@ -18,19 +18,21 @@ class PassWorkspace;
 // and the diagnostics must outlive it. Not thread-safe.
 class PassContext {
  public:
-  PassContext(Module& module, Diagnostics& diagnostics);
+  // With `lent`, which must outlive it, the tables are those: they are kept between contexts.
+  PassContext(Module& module, Diagnostics& diagnostics, PassWorkspace* lent = nullptr);
   ~PassContext();
   PassContext(const PassContext&) = delete;
   PassContext& operator=(const PassContext&) = delete;
 
   Module& module() const { return module_; }
   Diagnostics& diagnostics() const { return diagnostics_; }
-  PassWorkspace& workspace() { return *workspace_; }
+  PassWorkspace& workspace() { return *used_; }
 
  private:
   Module& module_;
   Diagnostics& diagnostics_;
-  std::unique_ptr<PassWorkspace> workspace_;
+  std::unique_ptr<PassWorkspace> own_;
+  PassWorkspace* used_;
 };
 
 }  // namespace loom
