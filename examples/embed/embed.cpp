@@ -24,7 +24,7 @@ int main(int argc, char** argv) {
   if (!inputs.add_file(argv[1], messages)) return fail(messages);
   auto linked = api::link(inputs, {}, {}, messages);
   if (!linked) return fail(messages);
-  const auto plan = api::prepare(std::move(*linked), {"twice"}, messages);
+  const auto plan = api::prepare(std::move(*linked), {.roots = {"twice"}}, messages);
   if (!plan) return fail(messages);
   // Requests are compiled by a pool of threads; a folder keeps their code for the next run.
   api::CompileOptions options;

@@ -7,14 +7,13 @@
 #include <filesystem>
 #include <thread>
 
-#include "loom/api/loom.h"
+#include "api_test.h"
 #include "loom/target/x86/kernel_abi.h"
 #include "weights.h"
 
 namespace loom {
 namespace {
 
-const std::string kFixtures = LOOM_RUN_FIXTURES;
 const std::vector<float> kWeights = {0.1f, 0.2f, 0.3f, 0.4f, 0.5f, 0.6f, 0.7f, 0.8f};
 
 // Everything up to a program that can be invoked.
@@ -39,11 +38,6 @@ struct Ready {
   std::optional<api::Executables> code;
   std::optional<api::Program> program;
 };
-
-template <class T>
-std::span<std::byte> storage(T& values) {
-  return std::as_writable_bytes(std::span(values));
-}
 
 void expect_twice(std::span<const float> input, std::span<const float> output, size_t active) {
   for (size_t i = 0; i < 8; ++i) {

@@ -61,7 +61,7 @@ class Seed : public ::testing::Test {
                              {}},
                             messages_);
     if (!linked) return std::nullopt;
-    auto plan = api::prepare(std::move(*linked), {root}, messages_);
+    auto plan = api::prepare(std::move(*linked), {.roots = {root}}, messages_);
     if (!plan) return std::nullopt;
     EXPECT_EQ(plan->requests().size(), 1u);
     auto code = api::compile(*plan, {}, messages_);

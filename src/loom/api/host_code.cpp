@@ -10,7 +10,6 @@
 
 #include "loom/base/check.h"
 #include "loom/cache/build_id.h"
-#include "loom/command/footprint.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"
 #include "loom/pass/pass_context.h"
@@ -28,8 +27,7 @@ void copy_diagnostics(const Diagnostics& from, Diagnostics& to) {
 // A request stands on its own, so its sources and diagnostics do, too, and threads share nothing
 // but the engine.
 struct Compiled {
-  std::optional<JitKernel> kernel;
-  KernelNeeds needs;
+  std::shared_ptr<const HostKernel> kernel;
   Diagnostics diagnostics;
 };
 
@@ -57,21 +55,6 @@ std::optional<JitKernel> code_for(const KernelRequest& request, const Module& mo
   return engine.add_object(*object, kJitEntryName, diagnostics);
 }
 
-void compile_request(const KernelRequest& request, JitEngine& engine,
-                     const HostCodeOptions& options, Compiled& out) {
-  SourceFiles files;
-  const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
-  auto module = load_module(files, request.bytecode, name, out.diagnostics);
-  if (!module) return;
-  const OpId kernel = module->symbol(request.symbol);
-  LOOM_CHECK(kernel.valid() && module->op(kernel).kind == OpKind::KernelDef,
-             "a request holds its kernel");
-  PassContext context(*module, out.diagnostics);
-  if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return;
-  out.needs = kernel_needs(*module, kernel);
-  out.kernel = code_for(request, *module, kernel, engine, options, out.diagnostics);
-}
-
 // The same failure as seen in the source, which has places; false when the source compiles.
 bool report_in_source(const std::string& symbol, const Module& source, JitEngine& engine,
                       const JitOptions& options, Diagnostics& diagnostics) {
@@ -89,6 +72,35 @@ bool elsewhere(const KernelRequest& request, const HostCodeOptions& options) {
 }
 
 }  // namespace
+
+std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
+                                                  const HostCodeOptions& options,
+                                                  Diagnostics& diagnostics) {
+  SourceFiles files;
+  const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
+  auto module = load_module(files, request.bytecode, name, diagnostics);
+  if (!module) return nullptr;
+  const OpId kernel = module->symbol(request.symbol);
+  LOOM_CHECK(kernel.valid() && module->op(kernel).kind == OpKind::KernelDef,
+             "a request holds its kernel");
+  PassContext context(*module, diagnostics, options.tables);
+  if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return nullptr;
+  KernelNeeds needs = kernel_needs(*module, kernel);
+  auto code = code_for(request, *module, kernel, *options.engine, options, diagnostics);
+  if (!code) return nullptr;
+  return std::make_shared<HostKernel>(HostKernel{std::move(*code), std::move(needs)});
+}
+
+bool HostCode::start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,
+                     Diagnostics& diagnostics) {
+  engine_ = options.engine;
+  // Code that is there needs none unless objects are loaded besides.
+  if (!engine_ && (compiles || !options.externals.empty())) {
+    engine_ = JitEngine::create(diagnostics);
+    if (!engine_) return false;
+  }
+  return load_externals(plan, options.externals, diagnostics);
+}
 
 bool HostCode::load_externals(const PreparedPlan& plan, std::span<const ExternalEntry> externals,
                               Diagnostics& diagnostics) {
@@ -125,15 +137,17 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
                                             const Module* source, const HostCodeOptions& options,
                                             Diagnostics& diagnostics) {
   std::unique_ptr<HostCode> code(new HostCode);
-  code->engine_ = JitEngine::create(diagnostics);
-  if (!code->engine_ || !code->load_externals(plan, options.externals, diagnostics)) return nullptr;
+  if (!code->start(plan, true, options, diagnostics)) return nullptr;
 
   std::vector<Compiled> results(requests.size());
   std::atomic<size_t> next{0};
-  const auto work = [&] {
+  const auto work = [&](PassWorkspace* tables) {
+    HostCodeOptions own = options;
+    own.engine = code->engine_;
+    own.tables = tables;
     for (size_t i = next++; i < requests.size(); i = next++) {
       if (!elsewhere(requests[i], options)) {
-        compile_request(requests[i], *code->engine_, options, results[i]);
+        results[i].kernel = compile_request(requests[i], own, results[i].diagnostics);
       }
       if (options.compiled) options.compiled();
     }
@@ -145,12 +159,12 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     // Where the system gives no more threads, those that there are do the work.
     for (size_t i = 1; i < std::min(threads, requests.size()); ++i) {
       try {
-        helpers.emplace_back(work);
+        helpers.emplace_back(work, nullptr);
       } catch (const std::system_error&) {
         break;
       }
     }
-    work();
+    work(options.tables);
   }
   // Every request was tried; failures are reported in request order, whoever met them.
   const size_t errors = diagnostics.error_count();
@@ -163,15 +177,28 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
   }
   if (diagnostics.error_count() != errors) return nullptr;
 
-  std::unordered_map<int32_t, int32_t> kernel_of_request;
+  std::unordered_map<int32_t, size_t> row_of_request;
   for (size_t i = 0; i < requests.size(); ++i) {
-    if (!results[i].kernel) results[i].kernel.emplace();
-    code->kernels_.push_back({std::move(*results[i].kernel), std::move(results[i].needs)});
-    kernel_of_request[static_cast<int32_t>(requests[i].ordinal)] = static_cast<int32_t>(i);
+    row_of_request[static_cast<int32_t>(requests[i].ordinal)] = i;
   }
   for (const EntryRequirement& entry : plan.entries) {
-    const auto served = kernel_of_request.find(entry.request);
-    code->kernel_of_.push_back(served == kernel_of_request.end() ? -1 : served->second);
+    const auto served = row_of_request.find(entry.request);
+    code->kernel_of_.push_back(served == row_of_request.end() ? nullptr
+                                                              : results[served->second].kernel);
+  }
+  return code;
+}
+
+std::unique_ptr<HostCode> HostCode::assemble(const PreparedPlan& plan,
+                                             std::vector<std::shared_ptr<const HostKernel>> kernels,
+                                             const HostCodeOptions& options,
+                                             Diagnostics& diagnostics) {
+  std::unique_ptr<HostCode> code(new HostCode);
+  if (!code->start(plan, false, options, diagnostics)) return nullptr;
+  for (const EntryRequirement& entry : plan.entries) {
+    const auto request = static_cast<size_t>(entry.request);
+    code->kernel_of_.push_back(entry.request >= 0 && request < kernels.size() ? kernels[request]
+                                                                              : nullptr);
   }
   return code;
 }
@@ -180,19 +207,11 @@ HostCode::Attachment HostCode::attach(const PreparedProgram& program) const {
   Attachment made;
   std::vector<const KernelNeeds*> needs;
   for (const uint32_t entry : program.slots) {
-    if (external_of_[entry] != nullptr) {
-      made.entries.push_back(reinterpret_cast<EntryAddress>(external_of_[entry]));
-      needs.push_back(nullptr);
-      continue;
-    }
-    if (const int32_t kernel = kernel_of_[entry]; kernel >= 0) {
-      const Kernel& serving = kernels_[static_cast<size_t>(kernel)];
-      made.entries.push_back(reinterpret_cast<EntryAddress>(serving.code.entry()));
-      needs.push_back(&serving.needs);
-    } else {
-      made.entries.push_back(0);
-      needs.push_back(nullptr);
-    }
+    const HostKernel* const kernel = kernel_of_[entry].get();
+    LoomKernelEntry address = external_of_[entry];
+    needs.push_back(address == nullptr && kernel != nullptr ? &kernel->needs : nullptr);
+    if (address == nullptr && kernel != nullptr) address = kernel->code.entry();
+    made.entries.push_back(reinterpret_cast<EntryAddress>(address));
   }
   made.needs = program_needs(program, needs);
   return made;

@@ -18,13 +18,28 @@
 
 namespace loom {
 
+class PassWorkspace;
+
 struct HostCodeOptions {
   JitOptions jit;
+  std::shared_ptr<JitEngine> engine;     // that compiles; one is made where there is none
+  PassWorkspace* tables = nullptr;       // lent to passes of the calling thread
   unsigned threads = 0;                  // that compile; 0 takes all
   std::vector<ExternalEntry> externals;  // entries whose code is elsewhere
   Cache* cache = nullptr;  // where code may come from and goes to; only used during the call
   std::function<void()> compiled;  // called after each request, from any thread
 };
+
+// The code of one request. Immutable.
+struct HostKernel {
+  JitKernel code;
+  KernelNeeds needs;
+};
+// `options` must have an engine; its externals and threads are not looked at. Null when an error
+// was reported.
+std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
+                                                  const HostCodeOptions& options,
+                                                  Diagnostics& diagnostics);
 
 // The entries of a plan as functions in this process. Immutable; must outlive every program that
 // was materialized with its entries.
@@ -39,6 +54,13 @@ class HostCode {
                                            const Module* source, const HostCodeOptions& options,
                                            Diagnostics& diagnostics);
 
+  // The same from code that is there: `kernels[i]` is that of request number i, null where it has
+  // none. Only `externals` and `engine` of the options are looked at.
+  static std::unique_ptr<HostCode> assemble(const PreparedPlan& plan,
+                                            std::vector<std::shared_ptr<const HostKernel>> kernels,
+                                            const HostCodeOptions& options,
+                                            Diagnostics& diagnostics);
+
   // What materialization takes for one program of that plan.
   struct Attachment {
     std::vector<EntryAddress> entries;  // by slot; 0 where no request serves it
@@ -47,17 +69,13 @@ class HostCode {
   Attachment attach(const PreparedProgram& program) const;
 
  private:
+  bool start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,
+             Diagnostics& diagnostics);
   bool load_externals(const PreparedPlan& plan, std::span<const ExternalEntry> externals,
                       Diagnostics& diagnostics);
 
-  struct Kernel {
-    JitKernel code;
-    KernelNeeds needs;
-  };
-
-  std::unique_ptr<JitEngine> engine_;
-  std::vector<Kernel> kernels_;     // by request
-  std::vector<int32_t> kernel_of_;  // by EntryRequirement of the plan; -1 where there is none
+  std::shared_ptr<JitEngine> engine_;
+  std::vector<std::shared_ptr<const HostKernel>> kernel_of_;  // by EntryRequirement; null: none
   std::vector<ExternalCode> externals_;
   std::vector<LoomKernelEntry> external_of_;  // by EntryRequirement; null where there is none
 };

@@ -1,9 +1,8 @@
 #include "loom/api/loom.h"
 
-#include <mutex>
 #include <new>
 
-#include "loom/api/host_code.h"
+#include "loom/api/state.h"
 #include "loom/base/check.h"
 #include "loom/base/file.h"
 #include "loom/bytecode/bytecode.h"
@@ -11,7 +10,6 @@
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
 #include "loom/diag/render.h"
-#include "loom/link/link.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/target/x86/compile.h"
 #include "loom/text/printer.h"
@@ -20,17 +18,18 @@ namespace loom::api {
 
 // --- messages ------------------------------------------------------------------------------------
 
-struct Context::State {
-  SourceFiles files;
-};
+Context::Context() : state_(std::make_shared<State>(nullptr)) {}
+Context::Context(std::shared_ptr<State> state) : state_(std::move(state)) {}
 
-Context::Context() : state_(std::make_shared<State>()) {}
+Context Context::over(const Context& base) {
+  base.state_->frozen = true;
+  return Context(std::make_shared<State>(base.state_));
+}
 
-struct Messages::State {
-  explicit State(std::shared_ptr<Context::State> of) : context(std::move(of)) {}
-  std::shared_ptr<Context::State> context;
-  Diagnostics diagnostics;
-};
+SourceFiles& Context::State::open_files() {
+  LOOM_CHECK(!frozen, "nothing is added to a context that others lie over");
+  return files;
+}
 
 Messages::Messages(const Context& context) : state_(std::make_unique<State>(context.state())) {}
 Messages::Messages(Messages&&) noexcept = default;
@@ -91,11 +90,6 @@ std::optional<std::string> read_input(const std::string& path, Diagnostics& diag
 
 }  // namespace
 
-struct Modules::State {
-  std::shared_ptr<Context::State> context;
-  std::vector<LinkInput> inputs;
-};
-
 Modules::Modules(const Context& context)
     : state_(std::make_unique<State>(State{context.state(), {}})) {}
 Modules::Modules(Modules&&) noexcept = default;
@@ -108,17 +102,12 @@ bool Modules::add_file(const std::string& path, Messages& messages) {
 }
 
 bool Modules::add(std::string bytes, const std::string& name, Messages& messages) {
-  auto module =
-      load_module(state_->context->files, std::move(bytes), name, messages.state().diagnostics);
+  auto module = load_module(state_->context->open_files(), std::move(bytes), name,
+                            messages.state().diagnostics);
   if (!module) return false;
   state_->inputs.push_back({std::move(*module), name});
   return true;
 }
-
-struct Library::State {
-  std::shared_ptr<Context::State> context;  // null for a library without modules
-  LibraryIndex index;
-};
 
 Library::Library() : state_(std::make_shared<State>()) {}
 Library::Library(Modules modules)
@@ -126,11 +115,6 @@ Library::Library(Modules modules)
           State{modules.state().context, LibraryIndex(std::move(modules.state().inputs))})) {}
 
 // --- link and prepare ----------------------------------------------------------------------------
-
-struct LinkedModule::State {
-  std::shared_ptr<Context::State> context;
-  Module module;
-};
 
 LinkedModule::LinkedModule(std::unique_ptr<State> state) : state_(std::move(state)) {}
 LinkedModule::LinkedModule(LinkedModule&&) noexcept = default;
@@ -157,36 +141,46 @@ std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
     good &= link_options.config.add_flag(flag, diagnostics);
   }
   if (!good) return std::nullopt;
-  LOOM_CHECK(
-      library.state().context == nullptr || library.state().context == inputs.state().context,
-      "inputs and library are of one context");
+  const Library::State& from = library.state();
+  LOOM_CHECK(from.context == nullptr || from.context == inputs.state().context ||
+                 from.context == inputs.state().context->base || inputs.state().inputs.empty(),
+             "inputs and library are of one context, or the library is of the one below");
   auto module = loom::link(inputs.state().inputs, library.state().index, link_options, diagnostics);
   if (!module) return std::nullopt;
   return LinkedModule(std::make_unique<LinkedModule::State>(
       LinkedModule::State{inputs.state().context, std::move(*module)}));
 }
 
-struct Plan::State {
-  std::unique_ptr<LinkedModule::State> source;  // where kernels were written
-  PreparedPlan plan;
-  std::vector<loom::KernelRequest> requests;
-  std::vector<KernelRequest> views;
-  mutable std::mutex compiling;  // a module is read by one thread at a time
-};
-
-std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>& roots,
+std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options,
                             Messages& messages) {
   auto state = std::make_shared<Plan::State>();
-  PrepareOptions options;
-  options.target = x86_selection().target;
-  options.roots = roots.empty() ? default_command_roots(module.state().module) : roots;
-  auto plan = loom::prepare(
-      module.state().module, options,
-      [&](loom::KernelRequest&& request) {
-        state->requests.push_back(std::move(request));
-        return true;
-      },
-      messages.state().diagnostics);
+  loom::PrepareOptions wanted;
+  wanted.target = x86_selection().target;
+  wanted.roots =
+      options.roots.empty() ? default_command_roots(module.state().module) : options.roots;
+  wanted.max_request_classes = options.max_request_classes;
+  wanted.check_hazards = options.check_hazards;
+  if (options.workspace != nullptr) wanted.tables = &options.workspace->state().tables;
+  loom::RequestRecipient recipient;
+  if (options.recipient != nullptr) {
+    recipient = [&](loom::KernelRequest&& request) {
+      return options.recipient->take({request.ordinal, std::move(request.symbol),
+                                      std::move(request.export_name), std::move(request.bytecode)});
+    };
+  } else if (!options.plan_only) {
+    recipient = [&](loom::KernelRequest&& request) {
+      state->requests.push_back(std::move(request));
+      return true;
+    };
+  }
+  auto plan = loom::prepare(module.state().module, wanted, recipient, messages.state().diagnostics);
+  if (options.recipient != nullptr) {
+    if (plan) {
+      options.recipient->commit();
+    } else {
+      options.recipient->cancel();
+    }
+  }
   if (!plan) return std::nullopt;
   state->plan = std::move(*plan);
   for (const loom::KernelRequest& request : state->requests) {
@@ -223,70 +217,103 @@ std::span<const KernelRequest> Plan::requests() const { return state_->views; }
 
 // --- compile and materialize ---------------------------------------------------------------------
 
-struct Executables::State {
-  std::shared_ptr<const Plan::State> plan;
-  std::unique_ptr<HostCode> code;
-};
+Workspace::Workspace() : state_(std::make_unique<State>()) {}
+Workspace::Workspace(Workspace&&) noexcept = default;
+Workspace& Workspace::operator=(Workspace&&) noexcept = default;
+Workspace::~Workspace() = default;
 
-std::optional<Executables> compile(const Plan& plan, const CompileOptions& options,
-                                   Messages& messages) {
-  HostCodeOptions host;
-  host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
-  host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
-  host.threads = options.threads;
-  std::unique_ptr<Cache> cache;
-  if (!options.cache_folder.empty()) {
+namespace {
+
+// What the options say, with a cache that lives as long as this.
+struct HostSettings {
+  HostSettings(const CompileOptions& options, Messages& messages) {
+    host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
+    host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
+    host.threads = options.threads;
+    if (options.workspace != nullptr) {
+      host.tables = &options.workspace->state().tables;
+      host.engine = options.workspace->state().engine;
+    }
+    for (const ExternalEntry& entry : options.externals) {
+      host.externals.push_back({entry.symbol, reinterpret_cast<LoomKernelEntry>(entry.function),
+                                entry.file, entry.name});
+    }
+    if (options.cache_folder.empty()) return;
     CacheOptions wanted{.folder = options.cache_folder};
     if (options.cache_bytes != 0) wanted.max_bytes = options.cache_bytes;
     auto opened = Cache::open(std::move(wanted));
     if (opened) {
       cache = std::move(*opened);
+      host.cache = cache.get();
     } else {
       messages.state().diagnostics.emit(
           Diag::RunCache, {}, {{"path", options.cache_folder}, {"reason", opened.error().reason}});
     }
   }
-  host.cache = cache.get();
-  for (const ExternalEntry& entry : options.externals) {
-    host.externals.push_back(
-        {entry.symbol, reinterpret_cast<LoomKernelEntry>(entry.function), entry.file, entry.name});
+  // False when no code can be generated on this machine.
+  bool start_engine(const CompileOptions& options, Messages& messages) {
+    if (!host.engine) host.engine = JitEngine::create(messages.state().diagnostics);
+    if (host.engine && options.workspace != nullptr) {
+      options.workspace->state().engine = host.engine;
+    }
+    return host.engine != nullptr;
   }
+
+  HostCodeOptions host;
+  std::unique_ptr<Cache> cache;
+};
+
+}  // namespace
+
+std::optional<Executables> compile(const Plan& plan, const CompileOptions& options,
+                                   Messages& messages) {
+  HostSettings settings(options, messages);
+  if (!settings.start_engine(options, messages)) return std::nullopt;
   const Plan::State& from = *plan.state();
   const std::lock_guard lock(from.compiling);
-  auto code = HostCode::compile(from.plan, from.requests, &from.source->module, host,
+  auto code = HostCode::compile(from.plan, from.requests, &from.source->module, settings.host,
                                 messages.state().diagnostics);
   if (!code) return std::nullopt;
   return Executables(
       std::make_shared<Executables::State>(Executables::State{plan.state(), std::move(code)}));
 }
 
-struct Parameters::State {
-  ParameterSet set;
-};
+std::optional<Code> compile(const KernelRequest& request, const CompileOptions& options,
+                            Messages& messages) {
+  HostSettings settings(options, messages);
+  if (!settings.start_engine(options, messages)) return std::nullopt;
+  auto kernel = compile_request({request.ordinal, std::string(request.symbol),
+                                 std::string(request.export_name), std::string(request.bytecode)},
+                                settings.host, messages.state().diagnostics);
+  if (!kernel) return std::nullopt;
+  return Code(std::make_shared<Code::State>(Code::State{std::move(kernel)}));
+}
+
+std::optional<Executables> assemble(const Plan& plan, std::span<const Code> codes,
+                                    const CompileOptions& options, Messages& messages) {
+  HostSettings settings(options, messages);
+  std::vector<std::shared_ptr<const HostKernel>> kernels;
+  for (const Code& code : codes) {
+    kernels.push_back(code.state() != nullptr ? code.state()->kernel : nullptr);
+  }
+  auto code = HostCode::assemble(plan.state()->plan, std::move(kernels), settings.host,
+                                 messages.state().diagnostics);
+  if (!code) return std::nullopt;
+  return Executables(
+      std::make_shared<Executables::State>(Executables::State{plan.state(), std::move(code)}));
+}
 
 Parameters::Parameters() : state_(std::make_shared<State>()) {}
 bool Parameters::open(const std::string& path, const std::string& root, Messages& messages) {
   return state_->set.open(path, root, messages.state().diagnostics);
 }
 
-struct Device::State {
-  std::unique_ptr<loom::Device> device;
-};
-
 Device Device::cpu(unsigned threads) {
   Device made;
-  made.state_ = std::make_shared<State>(State{make_cpu_device({threads})});
+  made.state_ = std::make_shared<State>(make_cpu_device({threads}));
   return made;
 }
 std::string_view Device::name() const { return state_->device->name(); }
-
-struct Program::State {
-  // What the program points into, and so outlives it.
-  std::shared_ptr<const Device::State> device;
-  std::shared_ptr<const Executables::State> executables;
-  std::shared_ptr<Parameters::State> parameters;
-  std::unique_ptr<loom::Program> program;
-};
 
 std::optional<Program> materialize(const Device& device, const Plan& plan, size_t program,
                                    const Executables& executables, const Parameters& parameters,
@@ -310,32 +337,6 @@ std::vector<Binding> Program::bindings() const {
     bindings.push_back({b.ordinal, b.name, b.need.bytes, b.need.alignment});
   }
   return bindings;
-}
-
-// --- issue ---------------------------------------------------------------------------------------
-
-struct Invocation::State {
-  std::shared_ptr<const Program::State> program;
-  std::unique_ptr<loom::Invocation> invocation;
-};
-
-Invocation::Invocation(const Program& program)
-    : state_(std::make_unique<State>(
-          State{program.state(), program.state()->program->make_invocation()})) {
-  if (!state_->invocation) throw std::bad_alloc();
-}
-Invocation::Invocation(Invocation&&) noexcept = default;
-Invocation& Invocation::operator=(Invocation&&) noexcept = default;
-Invocation::~Invocation() = default;
-
-bool Invocation::bind(uint32_t ordinal, std::span<std::byte> storage, Messages& messages) {
-  return state_->invocation->bind(ordinal, storage, messages.state().diagnostics);
-}
-bool Invocation::bind(std::string_view name, std::span<std::byte> storage, Messages& messages) {
-  return state_->invocation->bind(name, storage, messages.state().diagnostics);
-}
-bool Invocation::issue(Messages& messages) {
-  return state_->invocation->issue(messages.state().diagnostics);
 }
 
 }  // namespace loom::api

@@ -21,13 +21,20 @@
 // destroyed or assigned to. Arguments that break a rule stated here (a number past a count, a plan
 // with another plan's executables) end the process, as a breached invariant does.
 //
-// Threads: a Context with its Messages, Modules, Library and links belongs to one thread at a time.
-// Plan, Executables, Program and Device are immutable and may be shared. An Invocation belongs to
-// one caller at a time; each thread makes its own, with its own Messages.
+// Threads: a Context with its Messages, Modules, Module and links belongs to one thread at a time,
+// and so does a Workspace. Library, Plan, Code, Executables, Program, Device and Storage are
+// immutable and may be shared. An Invocation belongs to one caller at a time; each thread makes its
+// own, with its own Messages. There is no state besides these handles: threads that share none need
+// not know of each other.
+//
+// A pool of workers: one thread makes a Context and the Library; each worker has a Workspace, makes
+// a Context::over() that one for each job, links and prepares there, and drops it with the job, so
+// that nothing grows.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -42,10 +49,14 @@ namespace loom::api {
 class Context {
  public:
   Context();
+  // One whose modules may be linked against a library of `base`. Nothing may be added to `base` any
+  // more; any number of threads may have contexts over it.
+  static Context over(const Context& base);
   struct State;
   const std::shared_ptr<State>& state() const { return state_; }
 
  private:
+  explicit Context(std::shared_ptr<State> state);
   std::shared_ptr<State> state_;
 };
 
@@ -84,6 +95,52 @@ class Messages {
   std::unique_ptr<State> state_;
 };
 
+// What a symbol of a module says about itself.
+struct Symbol {
+  std::string name;  // without '@'
+  std::string kind;  // "kernel", "function", "command program", ...
+  bool declaration = false;
+  bool exported = false;
+  bool retained = false;
+  // The arguments of each region that has some, under the region's name, and the preconditions:
+  // "config(%n: index) body(%from: buffer, %to: buffer) where [mul(%n, 4)]".
+  std::string contract;
+  std::vector<std::string> references;  // symbols that it mentions, in first-use order
+};
+
+// One verified module, to be read and rewritten. Each function that changes it leaves a verified
+// module; when it fails the module is what it was.
+class Module {
+ public:
+  // Text or bytecode; the content decides. `name` is what messages call the bytes.
+  static std::optional<Module> read(const Context& context, std::string bytes,
+                                    const std::string& name, Messages& messages);
+  Module(Module&&) noexcept;
+  Module& operator=(Module&&) noexcept;
+  ~Module();
+
+  // In module order.
+  std::vector<Symbol> symbols() const;
+  // Puts the kernel `replacement` of `from` in the place of the kernel `name`, whose name, linkage,
+  // export name, target and retention it takes over. What it reaches comes along, under new names
+  // where the old ones mean something else here. Fails where the replacement has another signature
+  // or requires what the contract of `name` does not imply. `from`, which is only read, is of the
+  // same context.
+  bool replace_kernel(const std::string& name, const Module& from, const std::string& replacement,
+                      Messages& messages);
+  // Fixes the configuration key to a value, written as in `config.def`.
+  bool bind_config(const std::string& key, const std::string& value, Messages& messages);
+  std::string text() const;
+  std::string bytecode() const;
+
+  struct State;
+  explicit Module(std::unique_ptr<State> state);
+  State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
 // Verified modules: the inputs of a link, or what a library is made of. Text or bytecode; the
 // content decides.
 class Modules {
@@ -96,6 +153,8 @@ class Modules {
   bool add_file(const std::string& path, Messages& messages);
   // `name` is what messages call the bytes.
   bool add(std::string bytes, const std::string& name, Messages& messages);
+  // Uses the module up, which is of the same context.
+  void add(Module module, const std::string& name);
 
   struct State;
   State& state() const { return *state_; }
@@ -104,7 +163,8 @@ class Modules {
   std::unique_ptr<State> state_;
 };
 
-// Modules that are consulted for what inputs only declare. Indexed once, for any number of links.
+// Modules that are consulted for what inputs only declare. Indexed once, for any number of links,
+// in any number of threads whose inputs are of contexts over the one of these modules.
 class Library {
  public:
   Library();
@@ -146,10 +206,27 @@ class LinkedModule {
 std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
                                  const LinkOptions& options, Messages& messages);
 
+// What one worker keeps between calls, so that they take no memory anew: the tables of passes and
+// the code generator. Lend it to prepare() and compile(); it holds nothing of what it was lent to,
+// and code may outlive it.
+class Workspace {
+ public:
+  Workspace();
+  Workspace(Workspace&&) noexcept;
+  Workspace& operator=(Workspace&&) noexcept;
+  ~Workspace();
+
+  struct State;
+  State& state() const { return *state_; }
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
 // What one executable entry is compiled from, by this library or any other way. The views live as
 // long as the plan.
 struct KernelRequest {
-  uint32_t ordinal = 0;
+  uint32_t ordinal = 0;  // of the plan; equal requests of other plans may have other ones
   std::string_view symbol;
   std::string_view export_name;
   std::string_view bytecode;  // a module that stands alone; equal requests are equal bytes
@@ -174,9 +251,43 @@ class Plan {
   std::shared_ptr<const State> state_;
 };
 
-// Prepares the programs `roots` (without '@'; none: the public ones) and uses the module up.
-std::optional<Plan> prepare(LinkedModule module, const std::vector<std::string>& roots,
-                            Messages& messages);
+// A request that belongs to whoever has it.
+struct OwnedRequest {
+  uint32_t ordinal = 0;
+  std::string symbol;
+  std::string export_name;
+  std::string bytecode;
+  KernelRequest view() const { return {ordinal, symbol, export_name, bytecode}; }
+};
+
+// Receives requests while a plan is prepared, on the preparing thread. They are provisional until
+// prepare() has called commit() or cancel(), which it does once before it returns.
+class RequestRecipient {
+ public:
+  virtual ~RequestRecipient() = default;
+  // In ascending ordinals. False refuses it, which makes the preparation fail without a message of
+  // its own. Must not throw.
+  virtual bool take(OwnedRequest&& request) = 0;
+  // The plan needs all requests that were taken.
+  virtual void commit() {}
+  // There is no plan; nothing needs them.
+  virtual void cancel() {}
+};
+
+struct PrepareOptions {
+  std::vector<std::string> roots;    // without '@'; none: the public programs
+  uint32_t max_request_classes = 0;  // of one kernel at one workgroup size; 0 for no limit
+  bool check_hazards = false;        // errors for concurrent commands that touch the same bytes
+  // Makes no requests and opens no kernel body.
+  bool plan_only = false;
+  // Takes the requests, one at a time, in place of the plan, which then has none.
+  RequestRecipient* recipient = nullptr;
+  Workspace* workspace = nullptr;
+};
+
+// Prepares the programs `roots` (without '@'; none: the public ones) and uses the module up,
+// whether it succeeds or not.
+std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options, Messages& messages);
 
 // Serves an entry of a plan in place of its request, or where it has none.
 struct ExternalEntry {
@@ -195,6 +306,19 @@ struct CompileOptions {
   std::string cache_folder;
   uint64_t cache_bytes = 0;
   std::vector<ExternalEntry> externals;
+  Workspace* workspace = nullptr;
+};
+
+// The code of one request, in this process. An empty one stands for a request without code.
+class Code {
+ public:
+  struct State;
+  Code() = default;
+  explicit Code(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  const std::shared_ptr<const State>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
 };
 
 // The code of a plan's entries, in this process.
@@ -208,9 +332,18 @@ class Executables {
   std::shared_ptr<const State> state_;
 };
 
-// Compiles every request of the plan for this machine's CPU.
+// Compiles every request of the plan for this machine's CPU, on several threads.
 std::optional<Executables> compile(const Plan& plan, const CompileOptions& options,
                                    Messages& messages);
+// Compiles one request on the calling thread; its externals and threads are not looked at. Messages
+// say no places: a request has none.
+std::optional<Code> compile(const KernelRequest& request, const CompileOptions& options,
+                            Messages& messages);
+// Gives the plan the code `codes[i]` for its request number i, wherever that was compiled. Only the
+// externals of the options are looked at, and the workspace. Entries that are left without code
+// fail to materialize.
+std::optional<Executables> assemble(const Plan& plan, std::span<const Code> codes,
+                                    const CompileOptions& options, Messages& messages);
 
 // Files that supply parameters by name: GGUF, safetensors, npy. They are mapped, so they must not
 // be written in place while programs use them.
@@ -235,6 +368,25 @@ class Device {
   std::string_view name() const;
 
   struct State;
+  const std::shared_ptr<const State>& state() const { return state_; }
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+// Memory that programs of a device reach.
+class Storage {
+ public:
+  // Zeroed memory, which lives as long as a handle to it.
+  static Storage allocate(const Device& device, size_t bytes);
+  // Memory that is there already, at an address as the device sees it: on the CPU device any memory
+  // of the process. It is not copied, stays the caller's and must outlive every use.
+  static Storage import(const Device& device, void* pointer, size_t bytes);
+  // As the device sees them.
+  std::span<std::byte> bytes() const;
+
+  struct State;
+  explicit Storage(std::shared_ptr<const State> state) : state_(std::move(state)) {}
   const std::shared_ptr<const State>& state() const { return state_; }
 
  private:
@@ -268,24 +420,53 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
                                    const Executables& executables, const Parameters& parameters,
                                    Messages& messages);
 
+// One issue that was started. Copies are of the same issue; any thread may ask one. Dropping it
+// changes nothing.
+class Completion {
+ public:
+  // Whether all work is done. Never waits.
+  bool done() const;
+  // Waits for that. Says why when the issue failed; each call says it again.
+  bool wait(Messages& messages) const;
+
+  struct State;
+  Completion() = default;  // of nothing: it may only be assigned to
+  explicit Completion(std::shared_ptr<State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<State> state_;
+};
+
 class Invocation {
  public:
   explicit Invocation(const Program& program);
   Invocation(Invocation&&) noexcept;
   Invocation& operator=(Invocation&&) noexcept;
+  // An issue that was started goes on; its storage must stay until it is done.
   ~Invocation();
 
   // The storage is the caller's and stays valid while issues use it. On failure the binding keeps
   // what it had. Allocates nothing unless it reports.
   bool bind(uint32_t ordinal, std::span<std::byte> storage, Messages& messages);
   bool bind(std::string_view name, std::span<std::byte> storage, Messages& messages);
+  // The same with memory of the program's device, which must stay while issues use it.
+  bool bind(uint32_t ordinal, const Storage& storage, Messages& messages);
+  bool bind(std::string_view name, const Storage& storage, Messages& messages);
   // Runs the program once with the storage bound now; all its work is done when it returns.
   // Allocates nothing after the first issue.
   bool issue(Messages& messages);
+  // Whether an issue that was started is not done.
+  bool in_flight() const;
+  // Begins the same and returns. It runs on a thread of the device, of which there are as many as
+  // issues are in flight at once, up to the machine's threads; further ones wait their turn. Until
+  // it is done nothing may be bound or issued here. `then` is called on that thread once done() is
+  // true, and may start this invocation again; it must not throw, and what it holds is released
+  // before the next issue of that thread begins.
+  Completion start(std::function<void()> then = {});
 
  private:
   struct State;
-  std::unique_ptr<State> state_;
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace loom::api

@@ -1,96 +1,10 @@
 #include "loom/api/loom_c.h"
 
-#include <algorithm>
-#include <cstring>
-#include <deque>
-#include <mutex>
-#include <new>
-#include <string>
+#include "loom/api/loom_c_state.h"
 
-#include "loom/api/loom.h"
-
-namespace api = loom::api;
-
-struct loom_context {
-  api::Context value;
-};
-struct loom_messages {
-  api::Messages value;
-  std::string rendered;
-};
-struct loom_modules {
-  api::Context context;
-  api::Modules value;
-};
-struct loom_library {
-  api::Library value;
-};
-struct loom_linked {
-  std::optional<api::LinkedModule> value;
-};
-struct loom_plan {
-  api::Plan value;
-  std::mutex mutex;               // a plan may be shared
-  std::deque<std::string> texts;  // handed out as views
-};
-struct loom_executables {
-  api::Executables value;
-};
-struct loom_parameters {
-  api::Parameters value;
-};
-struct loom_device {
-  api::Device value;
-};
-struct loom_program {
-  api::Program value;
-  std::vector<api::Binding> bindings;
-};
-struct loom_invocation {
-  api::Invocation value;
-};
+using namespace loom::c;
 
 namespace {
-
-// No exception leaves the library: for want of memory there is a status, and any other is a bug.
-template <class F>
-loom_status guarded(F&& body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return LOOM_OUT_OF_MEMORY;
-  }
-}
-template <class T, class F>
-T* created(F&& body) noexcept {
-  try {
-    return body();
-  } catch (const std::bad_alloc&) {
-    return nullptr;
-  }
-}
-
-loom_status status(bool good) { return good ? LOOM_OK : LOOM_FAILED; }
-
-loom_bytes bytes(std::string_view view) { return {view.data(), view.size()}; }
-
-std::vector<std::string> strings(const loom_strings& from) {
-  return {from.items, from.items + from.count};
-}
-
-// What the caller's version of a struct holds; what it does not know yet is left at zero.
-template <class T>
-T known_part(const T* from) {
-  T known{};
-  if (from == nullptr) return known;
-  std::memcpy(static_cast<void*>(&known), from, std::min(from->struct_size, sizeof(T)));
-  return known;
-}
-template <class T>
-void give(T value, T* to) {
-  value.struct_size = to->struct_size;
-  std::memcpy(static_cast<void*>(to), &value, std::min(to->struct_size, sizeof(T)));
-}
 
 // A text that lives as long as the plan.
 template <class F>
@@ -189,9 +103,9 @@ loom_status loom_prepare(loom_linked* linked, const loom_strings* roots, loom_me
     if (!linked->value) return LOOM_MISUSE;
     api::LinkedModule module = std::move(*linked->value);
     linked->value.reset();
-    auto made = api::prepare(std::move(module),
-                             roots != nullptr ? strings(*roots) : std::vector<std::string>(),
-                             messages->value);
+    api::PrepareOptions options;
+    if (roots != nullptr) options.roots = strings(*roots);
+    auto made = api::prepare(std::move(module), options, messages->value);
     if (made) *plan = new loom_plan{std::move(*made), {}, {}};
     return status(*plan != nullptr);
   });
@@ -213,8 +127,7 @@ size_t loom_plan_request_count(const loom_plan* plan) { return plan->value.reque
 loom_status loom_plan_request(const loom_plan* plan, size_t index, loom_kernel_request* request) {
   if (index >= plan->value.requests().size()) return LOOM_MISUSE;
   const api::KernelRequest& from = plan->value.requests()[index];
-  give({0, from.ordinal, bytes(from.symbol), bytes(from.export_name), bytes(from.bytecode)},
-       request);
+  give_request(from, request);
   return LOOM_OK;
 }
 
@@ -222,20 +135,7 @@ loom_status loom_compile(const loom_plan* plan, const loom_compile_options* opti
                          loom_messages* messages, loom_executables** executables) {
   *executables = nullptr;
   return guarded([&] {
-    const loom_compile_options known = known_part(options);
-    const auto text = [](const char* given) { return std::string(given != nullptr ? given : ""); };
-    api::CompileOptions wanted{.fast = known.fast != 0,
-                               .flush_denormals = known.flush_denormals != 0,
-                               .threads = known.thread_count,
-                               .cache_folder = text(known.cache_folder),
-                               .cache_bytes = known.cache_bytes,
-                               .externals = {}};
-    for (size_t i = 0; i < known.external_count; ++i) {
-      const loom_external_entry& entry = known.externals[i];
-      wanted.externals.push_back(
-          {text(entry.symbol), entry.function, text(entry.file), text(entry.name)});
-    }
-    auto made = api::compile(plan->value, wanted, messages->value);
+    auto made = api::compile(plan->value, compile_options(options), messages->value);
     if (made) *executables = new loom_executables{std::move(*made)};
     return status(*executables != nullptr);
   });
@@ -289,6 +189,7 @@ loom_invocation* loom_invocation_create(const loom_program* program) {
 void loom_invocation_destroy(loom_invocation* invocation) { delete invocation; }
 loom_status loom_bind(loom_invocation* invocation, uint32_t ordinal, void* storage, size_t size,
                       loom_messages* messages) {
+  if (invocation->value.in_flight()) return LOOM_MISUSE;
   return guarded([&] {
     return status(
         invocation->value.bind(ordinal, {static_cast<std::byte*>(storage), size}, messages->value));
@@ -296,11 +197,13 @@ loom_status loom_bind(loom_invocation* invocation, uint32_t ordinal, void* stora
 }
 loom_status loom_bind_name(loom_invocation* invocation, const char* name, void* storage,
                            size_t size, loom_messages* messages) {
+  if (invocation->value.in_flight()) return LOOM_MISUSE;
   return guarded([&] {
     return status(
         invocation->value.bind(name, {static_cast<std::byte*>(storage), size}, messages->value));
   });
 }
 loom_status loom_issue(loom_invocation* invocation, loom_messages* messages) {
+  if (invocation->value.in_flight()) return LOOM_MISUSE;
   return guarded([&] { return status(invocation->value.issue(messages->value)); });
 }

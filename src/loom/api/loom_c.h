@@ -6,9 +6,10 @@
  * fail return LOOM_OK or say why in `messages`, which is never NULL. Strings are UTF-8, end with a
  * zero byte and are copied unless it says otherwise.
  *
- * Threads: a context with its messages, modules, libraries and links belongs to one thread at a
- * time. Plans, executables, devices and programs are immutable and may be shared. An invocation
- * belongs to one caller at a time; each thread makes its own, with its own messages.
+ * Threads: a context with its messages, modules and links belongs to one thread at a time, and so
+ * does a workspace. Libraries, plans, codes, executables, devices, programs and storages are
+ * immutable and may be shared. An invocation belongs to one caller at a time; each thread makes its
+ * own, with its own messages. There is no state besides these handles.
  */
 #pragma once
 
@@ -19,7 +20,7 @@
 extern "C" {
 #endif
 
-#define LOOM_ABI_VERSION 2
+#define LOOM_ABI_VERSION 3
 /* The version of the library that was linked; at least the one that was compiled against. */
 uint32_t loom_abi_version(void);
 
@@ -29,6 +30,12 @@ typedef enum loom_status {
   LOOM_OUT_OF_MEMORY = 2, /* nothing was changed */
   LOOM_MISUSE = 3         /* an argument breaks the rules of the function */
 } loom_status;
+
+/* Bytes that live as long as the handle they came from, unless it says otherwise. */
+typedef struct loom_bytes {
+  const void* data;
+  size_t size;
+} loom_bytes;
 
 typedef struct loom_context loom_context;
 typedef struct loom_messages loom_messages;
@@ -41,11 +48,21 @@ typedef struct loom_parameters loom_parameters;
 typedef struct loom_device loom_device;
 typedef struct loom_program loom_program;
 typedef struct loom_invocation loom_invocation;
+/* Since version 3. */
+typedef struct loom_workspace loom_workspace;
+typedef struct loom_module loom_module;
+typedef struct loom_request loom_request;
+typedef struct loom_code loom_code;
+typedef struct loom_storage loom_storage;
+typedef struct loom_completion loom_completion;
 
 /* --- context and messages -------------------------------------------------------------------- */
 
 /* NULL when there is no memory, as from every function that returns a handle. */
 loom_context* loom_context_create(void);
+/* One whose modules may be linked against a library of `base`, to which nothing may be added any
+ * more. Any number of threads may have contexts over one. */
+loom_context* loom_context_create_over(const loom_context* base);
 void loom_context_destroy(loom_context* context);
 
 loom_messages* loom_messages_create(const loom_context* context);
@@ -90,6 +107,45 @@ loom_status loom_link(const loom_modules* inputs, const loom_library* library,
                       loom_linked** linked);
 void loom_linked_destroy(loom_linked* linked);
 
+/* --- modules, read and rewritten ------------------------------------------------------------- */
+
+/* One verified module; text or bytecode. Each function that changes it leaves a verified module;
+ * when it fails the module is what it was. */
+loom_status loom_module_read(const loom_context* context, const void* bytes, size_t size,
+                             const char* name, loom_messages* messages, loom_module** module);
+void loom_module_destroy(loom_module* module);
+
+/* What a symbol says about itself; loom.h (Symbol) has the details. Texts live until the module
+ * changes or the symbols are counted again. */
+typedef struct loom_symbol {
+  size_t struct_size; /* sizeof(loom_symbol), set by the caller */
+  const char* name;   /* without '@' */
+  const char* kind;
+  const char* contract;
+  int declaration;
+  int exported;
+  int retained;
+  const char* const* references; /* without '@' */
+  size_t reference_count;
+} loom_symbol;
+size_t loom_module_symbol_count(loom_module* module);
+/* Counts them first where that was not done since the module changed. */
+loom_status loom_module_symbol(loom_module* module, size_t index, loom_symbol* symbol);
+/* Puts the kernel `replacement` of `from`, which is of the same context and only read, in the place
+ * of the kernel `name`. The contract is checked. */
+loom_status loom_module_replace_kernel(loom_module* module, const char* name,
+                                       const loom_module* from, const char* replacement,
+                                       loom_messages* messages);
+/* Fixes a configuration key to a value, written as in `config.def`. */
+loom_status loom_module_bind_config(loom_module* module, const char* key, const char* value,
+                                    loom_messages* messages);
+/* Canonical text, or bytecode. Live until the next call with the same module. */
+loom_status loom_module_text(loom_module* module, loom_bytes* text);
+loom_status loom_module_bytecode(loom_module* module, loom_bytes* bytes);
+/* Adds the module, which is of the same context, to `modules` and uses it up; only destroying it is
+ * left. */
+loom_status loom_modules_add_module(loom_modules* modules, loom_module* module, const char* name);
+
 /* --- plans ----------------------------------------------------------------------------------- */
 
 /* Prepares the programs `roots` (without '@'; NULL or none: the public ones). Uses the linked
@@ -97,13 +153,36 @@ void loom_linked_destroy(loom_linked* linked);
 loom_status loom_prepare(loom_linked* linked, const loom_strings* roots, loom_messages* messages,
                          loom_plan** plan);
 void loom_plan_destroy(loom_plan* plan);
-size_t loom_plan_program_count(const loom_plan* plan);
 
-/* Bytes that live as long as the handle they came from. */
-typedef struct loom_bytes {
-  const void* data;
-  size_t size;
-} loom_bytes;
+/* What one worker keeps between calls. It holds nothing of what it was lent to; code may outlive
+ * it. */
+loom_workspace* loom_workspace_create(void);
+void loom_workspace_destroy(loom_workspace* workspace);
+
+/* Receives requests while a plan is prepared, on the preparing thread. They are provisional until
+ * `commit` or `cancel` is called, one of which is, once, before the preparation returns. */
+typedef struct loom_recipient {
+  /* The request is the recipient's: loom_request_destroy. 0 refuses it, which makes the preparation
+   * fail; it is the recipient's even so. */
+  int (*take)(void* user, loom_request* request);
+  void (*commit)(void* user); /* may be NULL */
+  void (*cancel)(void* user); /* may be NULL */
+  void* user;
+} loom_recipient;
+
+typedef struct loom_prepare_options {
+  size_t struct_size;              /* sizeof(loom_prepare_options) */
+  loom_strings roots;              /* without '@'; none: the public programs */
+  uint32_t max_request_classes;    /* of one kernel at one workgroup size; 0 for no limit */
+  int check_hazards;               /* concurrent commands that touch the same bytes are errors */
+  int plan_only;                   /* no requests; no kernel body is opened */
+  const loom_recipient* recipient; /* takes the requests in place of the plan; may be NULL */
+  loom_workspace* workspace;       /* may be NULL */
+} loom_prepare_options;
+/* As loom_prepare. `options` may be NULL. */
+loom_status loom_prepare_with(loom_linked* linked, const loom_prepare_options* options,
+                              loom_messages* messages, loom_plan** plan);
+size_t loom_plan_program_count(const loom_plan* plan);
 
 /* The schedule tree with its wave numbers, as text or as a Graphviz graph; not terminated. */
 loom_status loom_plan_schedule_text(loom_plan* plan, size_t program, loom_bytes* text);
@@ -121,6 +200,10 @@ typedef struct loom_kernel_request {
 } loom_kernel_request;
 size_t loom_plan_request_count(const loom_plan* plan);
 loom_status loom_plan_request(const loom_plan* plan, size_t index, loom_kernel_request* request);
+
+void loom_request_destroy(loom_request* request);
+/* Views live as long as the request. */
+loom_status loom_request_view(const loom_request* request, loom_kernel_request* view);
 
 /* --- code, parameters, programs -------------------------------------------------------------- */
 
@@ -143,12 +226,25 @@ typedef struct loom_compile_options {
   uint64_t cache_bytes;
   const loom_external_entry* externals;
   size_t external_count;
+  loom_workspace* workspace; /* since version 3; may be NULL */
 } loom_compile_options;
 
 /* Compiles every request for this machine's CPU. `options` may be NULL. */
 loom_status loom_compile(const loom_plan* plan, const loom_compile_options* options,
                          loom_messages* messages, loom_executables** executables);
 void loom_executables_destroy(loom_executables* executables);
+
+/* Compiles one request on the calling thread, whoever has it; externals and threads are not looked
+ * at. `options` may be NULL. */
+loom_status loom_compile_request(const loom_kernel_request* request,
+                                 const loom_compile_options* options, loom_messages* messages,
+                                 loom_code** code);
+void loom_code_destroy(loom_code* code);
+/* Gives the plan `codes[i]`, which may be NULL, for its request number i, wherever that was
+ * compiled. Only externals and workspace of the options are looked at; they may be NULL. */
+loom_status loom_assemble(const loom_plan* plan, const loom_code* const* codes, size_t count,
+                          const loom_compile_options* options, loom_messages* messages,
+                          loom_executables** executables);
 
 loom_parameters* loom_parameters_create(void);
 void loom_parameters_destroy(loom_parameters* parameters);
@@ -160,6 +256,17 @@ loom_status loom_parameters_open(loom_parameters* parameters, const char* path, 
 /* Threads that one issue may use, the calling one included; 0 takes all. */
 loom_device* loom_device_create_cpu(unsigned thread_count);
 void loom_device_destroy(loom_device* device);
+
+/* Zeroed memory that the device reaches; NULL when there is not enough. */
+loom_storage* loom_storage_allocate(const loom_device* device, size_t size);
+/* Memory that is there already, at an address as the device sees it: on the CPU device any memory
+ * of the process. It is not copied, stays the caller's and must outlive every use. NULL with a size
+ * is misuse and gives NULL. */
+loom_storage* loom_storage_import(const loom_device* device, void* pointer, size_t size);
+void loom_storage_destroy(loom_storage* storage);
+/* Where the device sees it. */
+void* loom_storage_pointer(const loom_storage* storage);
+size_t loom_storage_size(const loom_storage* storage);
 
 /* `executables` were compiled from `plan`. `parameters` may be NULL. */
 loom_status loom_materialize(const loom_device* device, const loom_plan* plan, size_t program,
@@ -191,6 +298,21 @@ loom_status loom_bind_name(loom_invocation* invocation, const char* name, void* 
 /* Runs the program once with the storage bound now; all its work is done when it returns. Allocates
  * nothing after the first issue. */
 loom_status loom_issue(loom_invocation* invocation, loom_messages* messages);
+
+/* Binds memory of the program's device, which must stay while issues use it. */
+loom_status loom_bind_storage(loom_invocation* invocation, uint32_t ordinal,
+                              const loom_storage* storage, loom_messages* messages);
+/* Begins what loom_issue does and returns; it runs on a thread of the device. Until it is done
+ * nothing may be bound or issued on this invocation: that is LOOM_MISUSE. `then`, which may be
+ * NULL, is called on that thread once the issue is done, and may start the invocation again.
+ * Storage must stay until then; handles need not. */
+loom_status loom_issue_start(loom_invocation* invocation, void (*then)(void* user), void* user,
+                             loom_completion** completion);
+/* Never waits. Any thread. */
+int loom_completion_done(const loom_completion* completion);
+/* Waits, and says why when the issue failed; each call says it again. Any thread. */
+loom_status loom_completion_wait(const loom_completion* completion, loom_messages* messages);
+void loom_completion_destroy(loom_completion* completion);
 
 #ifdef __cplusplus
 }

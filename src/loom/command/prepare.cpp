@@ -101,9 +101,9 @@ bool check_program_effects(const Module& module, OpId root, Diagnostics& diagnos
 }
 
 // Makes, hands over and forgets one request after the other.
-bool publish(const Module& module, const Projection& projection, const EntryTable& entries,
-             uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient,
-             Diagnostics& diagnostics) {
+bool publish(PassContext& context, const Projection& projection, const EntryTable& entries,
+             uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient) {
+  const Module& module = context.module();
   const Classification found = classify(module, entries, limit, plan);
   uint32_t ordinal = 0;
   for (uint32_t i = 0; i < plan.entries.size(); ++i) {
@@ -113,8 +113,7 @@ bool publish(const Module& module, const Projection& projection, const EntryTabl
     const ProjectedKernel& projected = projection.at(symbol_name(module, of.kernel));
     // A dispatch may state a size of its own.
     const bool fixed = projected.fixed_size == of.size && !projected.uses_target;
-    auto request =
-        make_request(module, of, found.decisions[found.decisions_of[i]], fixed, diagnostics);
+    auto request = make_request(context, of, found.decisions[found.decisions_of[i]], fixed);
     if (!request) return false;
     request->ordinal = ordinal;
     plan.entries[i].request = static_cast<int32_t>(ordinal++);
@@ -144,7 +143,7 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
                                     const RequestRecipient& recipient, Diagnostics& diagnostics) {
   const auto roots = find_roots(module, options.roots, diagnostics);
   if (!roots) return std::nullopt;
-  PassContext context(module, diagnostics);
+  PassContext context(module, diagnostics, options.tables);
   Steps steps(context, *roots, options.hooks);
 
   // No program launch is left below a root; composition is finite.
@@ -203,8 +202,8 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
     }
     if (diagnostics.has_errors()) return std::nullopt;
   }
-  if (recipient && !publish(module, *projection, entries, options.max_request_classes, plan,
-                            recipient, diagnostics)) {
+  if (recipient &&
+      !publish(context, *projection, entries, options.max_request_classes, plan, recipient)) {
     return std::nullopt;
   }
   return plan;

@@ -36,6 +36,8 @@ struct PrepareHooks {
   std::function<void(std::string_view pass, double seconds)> timing;
 };
 
+class PassWorkspace;
+
 struct PrepareOptions {
   std::vector<std::string> roots;  // program symbols without '@', in the wanted order
   // The most request classes of one kernel at one workgroup size, the last of which serves all
@@ -48,6 +50,7 @@ struct PrepareOptions {
   // What is known of the target of the kernels; folds launch configurations. Requests do not depend
   // on it.
   TargetFacts target;
+  PassWorkspace* tables = nullptr;  // lent to the passes, which keep their memory in it
 };
 
 // The names of the passes, in their order, as --print-after accepts them.

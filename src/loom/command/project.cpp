@@ -46,6 +46,12 @@ class Projector {
     return std::move(projection_);
   }
 
+  OpId config(OpId kernel) {
+    keep_sizes_ = true;
+    const ProjectedKernel projected = make_config(kernel, symbol_name(module_, kernel));
+    return projected.config.valid() && !has_open_fact(projected) ? projected.config : OpId();
+  }
+
  private:
   const ProjectedKernel* project(OpId site, StringId symbol) {
     if (const auto found = projection_.find(symbol); found != projection_.end()) {
@@ -124,7 +130,7 @@ class Projector {
     if (!expand_templates(context_, function, select)) return {};
     canonicalize(context_, function);
     projected.fixed_size = fixed_size(body);
-    if (projected.fixed_size) {
+    if (projected.fixed_size && !keep_sizes_) {
       keep_counts_only(function);
       canonicalize(context_, function);
     }
@@ -224,6 +230,7 @@ class Projector {
   Module& module_;
   Diagnostics& diagnostics_;
   const TargetFacts target_;
+  bool keep_sizes_ = false;
   Projection projection_;
 };
 
@@ -232,6 +239,10 @@ class Projector {
 std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs,
                                            const TargetFacts& target) {
   return Projector(context, target).run(programs);
+}
+
+OpId project_config(PassContext& context, OpId kernel, const TargetFacts& target) {
+  return Projector(context, target).config(kernel);
 }
 
 }  // namespace loom

@@ -31,5 +31,8 @@ using Projection = std::map<StringId, ProjectedKernel>;  // by kernel symbol
 // A configuration that needs a fact of the target which `target` does not know is COMMAND/012.
 std::optional<Projection> project_launches(PassContext& context, std::span<const OpId> programs,
                                            const TargetFacts& target);
+// Adds the same function for one kernel, always with three counts and three sizes as its results;
+// invalid when it emitted an error.
+OpId project_config(PassContext& context, OpId kernel, const TargetFacts& target);
 
 }  // namespace loom

@@ -192,9 +192,10 @@ void state_alignment(Module& request, OpId kernel, const RequestClass& of) {
 
 }  // namespace
 
-std::optional<KernelRequest> make_request(const Module& module, const RequestClass& of,
-                                          const KernelDecisions& decisions, bool fixed_size,
-                                          Diagnostics& diagnostics) {
+std::optional<KernelRequest> make_request(PassContext& of_module, const RequestClass& of,
+                                          const KernelDecisions& decisions, bool fixed_size) {
+  const Module& module = of_module.module();
+  Diagnostics& diagnostics = of_module.diagnostics();
   Module request = rooted_copy(module, of.kernel);
   OpId copy = request.region(request.body()).first;
   request.set_attr(copy, attr_slot(KernelDef, "retain"), request.attrs.intern(Attr::unit()));
@@ -203,11 +204,11 @@ std::optional<KernelRequest> make_request(const Module& module, const RequestCla
   state_alignment(request, copy, of);
   if (!fixed_size) fix_workgroup_size(request, copy, of.size);
   if (stated || !of.folded.empty()) {
-    PassContext context(request, diagnostics);
+    PassContext context(request, diagnostics, &of_module.workspace());
     if (!canonicalize(context, copy)) return std::nullopt;
   }
   if (holds_templates(request)) {
-    PassContext context(request, diagnostics);
+    PassContext context(request, diagnostics, &of_module.workspace());
     const SelectOptions early{.final = false, .target = {}, .format = {}};
     if (!expand_kernels(context, {&copy, 1}, early)) return std::nullopt;
     // What was not chosen is not part of the request.

@@ -5,7 +5,7 @@
 
 #include "loom/command/classes.h"
 #include "loom/command/prepare.h"
-#include "loom/ir/module.h"
+#include "loom/pass/pass_context.h"
 
 namespace loom {
 
@@ -15,10 +15,9 @@ namespace loom {
 // replaces it in the configuration region.
 //
 // Applied families are replaced by exact calls where every target would decide alike; otherwise the
-// request carries the implementations that are left to choose from. Nothing when an error was
-// reported.
-std::optional<KernelRequest> make_request(const Module& module, const RequestClass& of,
-                                          const KernelDecisions& decisions, bool fixed_size,
-                                          Diagnostics& diagnostics);
+// request carries the implementations that are left to choose from. The module of `context` is read
+// only; its tables and diagnostics are used. Nothing when an error was reported.
+std::optional<KernelRequest> make_request(PassContext& context, const RequestClass& of,
+                                          const KernelDecisions& decisions, bool fixed_size);
 
 }  // namespace loom

@@ -1,0 +1,244 @@
+// The C functions for workers, rewriting, storage and completions.
+#include "loom/api/loom_c_state.h"
+
+using namespace loom::c;
+
+loom_context* loom_context_create_over(const loom_context* base) {
+  return created<loom_context>([&] { return new loom_context{api::Context::over(base->value)}; });
+}
+
+// --- modules -------------------------------------------------------------------------------------
+
+loom_status loom_module_read(const loom_context* context, const void* data, size_t size,
+                             const char* name, loom_messages* messages, loom_module** module) {
+  *module = nullptr;
+  return guarded([&] {
+    auto made = api::Module::read(context->value, std::string(static_cast<const char*>(data), size),
+                                  name, messages->value);
+    if (made) *module = new loom_module{std::move(made), {}, {}, {}};
+    return status(*module != nullptr);
+  });
+}
+void loom_module_destroy(loom_module* module) { delete module; }
+
+size_t loom_module_symbol_count(loom_module* module) {
+  size_t count = 0;
+  guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    module->symbols = module->value->symbols();
+    count = module->symbols->size();
+    return LOOM_OK;
+  });
+  return count;
+}
+loom_status loom_module_symbol(loom_module* module, size_t index, loom_symbol* symbol) {
+  return guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    if (!module->symbols) module->symbols = module->value->symbols();
+    if (index >= module->symbols->size()) return LOOM_MISUSE;
+    const api::Symbol& from = (*module->symbols)[index];
+    module->references.clear();
+    for (const std::string& name : from.references) module->references.push_back(name.c_str());
+    give({0, from.name.c_str(), from.kind.c_str(), from.contract.c_str(), from.declaration ? 1 : 0,
+          from.exported ? 1 : 0, from.retained ? 1 : 0, module->references.data(),
+          module->references.size()},
+         symbol);
+    return LOOM_OK;
+  });
+}
+
+loom_status loom_module_replace_kernel(loom_module* module, const char* name,
+                                       const loom_module* from, const char* replacement,
+                                       loom_messages* messages) {
+  return guarded([&] {
+    if (!module->value || !from->value) return LOOM_MISUSE;
+    module->symbols.reset();
+    return status(module->value->replace_kernel(name, *from->value, replacement, messages->value));
+  });
+}
+loom_status loom_module_bind_config(loom_module* module, const char* key, const char* value,
+                                    loom_messages* messages) {
+  return guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    module->symbols.reset();
+    return status(module->value->bind_config(key, value, messages->value));
+  });
+}
+loom_status loom_module_text(loom_module* module, loom_bytes* out) {
+  return guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    module->written = module->value->text();
+    *out = bytes(module->written);
+    return LOOM_OK;
+  });
+}
+loom_status loom_module_bytecode(loom_module* module, loom_bytes* out) {
+  return guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    module->written = module->value->bytecode();
+    *out = bytes(module->written);
+    return LOOM_OK;
+  });
+}
+loom_status loom_modules_add_module(loom_modules* modules, loom_module* module, const char* name) {
+  return guarded([&] {
+    if (!module->value) return LOOM_MISUSE;
+    modules->value.add(std::move(*module->value), name);
+    module->value.reset();
+    module->symbols.reset();
+    return LOOM_OK;
+  });
+}
+
+// --- plans and code ------------------------------------------------------------------------------
+
+loom_workspace* loom_workspace_create(void) {
+  return created<loom_workspace>([] { return new loom_workspace; });
+}
+void loom_workspace_destroy(loom_workspace* workspace) { delete workspace; }
+
+namespace {
+
+class Recipient final : public api::RequestRecipient {
+ public:
+  explicit Recipient(const loom_recipient& of) : of_(of) {}
+  bool take(api::OwnedRequest&& request) override {
+    return of_.take(of_.user, new loom_request{std::move(request)}) != 0;
+  }
+  void commit() override {
+    if (of_.commit != nullptr) of_.commit(of_.user);
+  }
+  void cancel() override {
+    if (of_.cancel != nullptr) of_.cancel(of_.user);
+  }
+
+ private:
+  const loom_recipient of_;
+};
+
+}  // namespace
+
+loom_status loom_prepare_with(loom_linked* linked, const loom_prepare_options* options,
+                              loom_messages* messages, loom_plan** plan) {
+  *plan = nullptr;
+  return guarded([&] {
+    const loom_prepare_options known = known_part(options);
+    if (!linked->value || (known.recipient != nullptr && known.recipient->take == nullptr)) {
+      return LOOM_MISUSE;
+    }
+    std::optional<Recipient> recipient;
+    if (known.recipient != nullptr) recipient.emplace(*known.recipient);
+    const api::PrepareOptions wanted{
+        .roots = strings(known.roots),
+        .max_request_classes = known.max_request_classes,
+        .check_hazards = known.check_hazards != 0,
+        .plan_only = known.plan_only != 0,
+        .recipient = recipient ? &*recipient : nullptr,
+        .workspace = known.workspace != nullptr ? &known.workspace->value : nullptr};
+    api::LinkedModule module = std::move(*linked->value);
+    linked->value.reset();
+    auto made = api::prepare(std::move(module), wanted, messages->value);
+    if (made) *plan = new loom_plan{std::move(*made), {}, {}};
+    return status(*plan != nullptr);
+  });
+}
+
+void loom_request_destroy(loom_request* request) { delete request; }
+loom_status loom_request_view(const loom_request* request, loom_kernel_request* view) {
+  give_request(request->value.view(), view);
+  return LOOM_OK;
+}
+
+loom_status loom_compile_request(const loom_kernel_request* request,
+                                 const loom_compile_options* options, loom_messages* messages,
+                                 loom_code** code) {
+  *code = nullptr;
+  return guarded([&] {
+    const loom_kernel_request known = known_part(request);
+    const auto view = [](loom_bytes from) {
+      return std::string_view(static_cast<const char*>(from.data), from.size);
+    };
+    auto made = api::compile(
+        {known.ordinal, view(known.symbol), view(known.export_name), view(known.bytecode)},
+        compile_options(options), messages->value);
+    if (made) *code = new loom_code{std::move(*made)};
+    return status(*code != nullptr);
+  });
+}
+void loom_code_destroy(loom_code* code) { delete code; }
+
+loom_status loom_assemble(const loom_plan* plan, const loom_code* const* codes, size_t count,
+                          const loom_compile_options* options, loom_messages* messages,
+                          loom_executables** executables) {
+  *executables = nullptr;
+  return guarded([&] {
+    std::vector<api::Code> given;
+    for (size_t i = 0; i < count; ++i) {
+      given.push_back(codes[i] != nullptr ? codes[i]->value : api::Code());
+    }
+    auto made = api::assemble(plan->value, given, compile_options(options), messages->value);
+    if (made) *executables = new loom_executables{std::move(*made)};
+    return status(*executables != nullptr);
+  });
+}
+
+api::CompileOptions loom::c::compile_options(const loom_compile_options* options) {
+  const loom_compile_options known = known_part(options);
+  api::CompileOptions wanted{
+      .fast = known.fast != 0,
+      .flush_denormals = known.flush_denormals != 0,
+      .threads = known.thread_count,
+      .cache_folder = text(known.cache_folder),
+      .cache_bytes = known.cache_bytes,
+      .externals = {},
+      .workspace = known.workspace != nullptr ? &known.workspace->value : nullptr};
+  for (size_t i = 0; i < known.external_count; ++i) {
+    const loom_external_entry& entry = known.externals[i];
+    wanted.externals.push_back(
+        {text(entry.symbol), entry.function, text(entry.file), text(entry.name)});
+  }
+  return wanted;
+}
+
+// --- storage and completion ----------------------------------------------------------------------
+
+loom_storage* loom_storage_allocate(const loom_device* device, size_t size) {
+  return created<loom_storage>(
+      [&] { return new loom_storage{api::Storage::allocate(device->value, size)}; });
+}
+loom_storage* loom_storage_import(const loom_device* device, void* pointer, size_t size) {
+  if (pointer == nullptr && size != 0) return nullptr;
+  return created<loom_storage>(
+      [&] { return new loom_storage{api::Storage::import(device->value, pointer, size)}; });
+}
+void loom_storage_destroy(loom_storage* storage) { delete storage; }
+void* loom_storage_pointer(const loom_storage* storage) { return storage->value.bytes().data(); }
+size_t loom_storage_size(const loom_storage* storage) { return storage->value.bytes().size(); }
+
+loom_status loom_bind_storage(loom_invocation* invocation, uint32_t ordinal,
+                              const loom_storage* storage, loom_messages* messages) {
+  if (invocation->value.in_flight()) return LOOM_MISUSE;
+  return guarded(
+      [&] { return status(invocation->value.bind(ordinal, storage->value, messages->value)); });
+}
+
+loom_status loom_issue_start(loom_invocation* invocation, void (*then)(void* user), void* user,
+                             loom_completion** completion) {
+  *completion = nullptr;
+  if (invocation->value.in_flight()) return LOOM_MISUSE;
+  return guarded([&] {
+    std::function<void()> call;
+    if (then != nullptr) call = [then, user] { then(user); };
+    auto made = std::make_unique<loom_completion>();
+    made->value = invocation->value.start(std::move(call));
+    *completion = made.release();
+    return LOOM_OK;
+  });
+}
+int loom_completion_done(const loom_completion* completion) {
+  return completion->value.done() ? 1 : 0;
+}
+loom_status loom_completion_wait(const loom_completion* completion, loom_messages* messages) {
+  return guarded([&] { return status(completion->value.wait(messages->value)); });
+}
+void loom_completion_destroy(loom_completion* completion) { delete completion; }

@@ -1,0 +1,100 @@
+// What the handles of loom.h hold. For the sources of this room.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "loom/api/host_code.h"
+#include "loom/api/issue_queue.h"
+#include "loom/api/loom.h"
+#include "loom/link/link.h"
+#include "loom/pass/workspace.h"
+#include "loom/runtime/device.h"
+
+namespace loom::api {
+
+struct Context::State {
+  explicit State(std::shared_ptr<const State> below)
+      : base(std::move(below)), files(base != nullptr ? &base->files : nullptr) {}
+  // What files are added to; nothing may be once a context lies over this one.
+  SourceFiles& open_files();
+
+  std::shared_ptr<const State> base;  // null for one that stands alone
+  SourceFiles files;
+  mutable std::atomic<bool> frozen{false};
+};
+
+struct Messages::State {
+  explicit State(std::shared_ptr<Context::State> of) : context(std::move(of)) {}
+  std::shared_ptr<Context::State> context;
+  Diagnostics diagnostics;
+};
+
+struct Modules::State {
+  std::shared_ptr<Context::State> context;
+  std::vector<LinkInput> inputs;
+};
+
+struct Library::State {
+  std::shared_ptr<Context::State> context;  // null for a library without modules
+  LibraryIndex index;
+};
+
+struct Module::State {
+  std::shared_ptr<Context::State> context;
+  loom::Module module;
+};
+
+struct LinkedModule::State {
+  std::shared_ptr<Context::State> context;
+  loom::Module module;
+};
+
+struct Workspace::State {
+  PassWorkspace tables;
+  std::shared_ptr<JitEngine> engine;  // null before the first compile
+};
+
+struct Plan::State {
+  std::unique_ptr<LinkedModule::State> source;  // where kernels were written
+  PreparedPlan plan;
+  std::vector<loom::KernelRequest> requests;
+  std::vector<KernelRequest> views;
+  mutable std::mutex compiling;  // a module is read by one thread at a time
+};
+
+struct Code::State {
+  std::shared_ptr<const HostKernel> kernel;
+};
+
+struct Executables::State {
+  std::shared_ptr<const Plan::State> plan;
+  std::unique_ptr<HostCode> code;
+};
+
+struct Parameters::State {
+  ParameterSet set;
+};
+
+struct Device::State {
+  std::unique_ptr<loom::Device> device;
+  mutable IssueQueue queue;
+};
+
+struct Storage::State {
+  std::shared_ptr<const Device::State> device;
+  Buffer own;  // empty for imported memory
+  std::span<std::byte> bytes;
+};
+
+struct Program::State {
+  // What the program points into, and so outlives it.
+  std::shared_ptr<const Device::State> device;
+  std::shared_ptr<const Executables::State> executables;
+  std::shared_ptr<Parameters::State> parameters;
+  std::unique_ptr<loom::Program> program;
+};
+
+}  // namespace loom::api
