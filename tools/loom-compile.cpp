@@ -13,6 +13,7 @@
 #include "loom/cache/build_id.h"
 #include "loom/command/cmd_core.h"
 #include "loom/command/emit.h"
+#include "loom/command/launch_config.h"
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
 #include "loom/dialect/op_info.h"
@@ -46,6 +47,7 @@ struct Options {
   std::string output = "-";
   std::string artifact_folder;
   std::string request_folder;
+  std::string launch_config;
   std::string print_schedule;
   std::vector<std::string> print_after;
   std::string denormals = "keep";
@@ -103,6 +105,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--emit-command-artifacts", options.artifact_folder, "folder for .loomcmd files");
   app.add_option("--emit-kernel-requests", options.request_folder,
                  "folder for kernel-N.loombc files");
+  app.add_option("--emit-launch-config", options.launch_config,
+                 "file for what turns workloads into the geometry of the kernels (.loomlaunch)");
   app.add_option("--max-request-classes", options.max_request_classes,
                  "most requests of one kernel at one workgroup size; the last serves what is left")
       ->check(CLI::Range(1u, 1u << 30));
@@ -310,7 +314,14 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   const auto cache = options.cache.open(tool);
   const auto code =
       compile_cached(*linked, kernels, form, *target, cache.get(), tool.diagnostics());
-  if (code) tool.write_output(options.output, *code);
+  if (!code) return tool.result();
+  if (!options.launch_config.empty()) {
+    const auto config = write_launch_config(
+        *linked, kernels, target_identity(options.target)->facts, tool.diagnostics());
+    if (!config) return tool.result();
+    tool.write_output(options.launch_config, *config);
+  }
+  tool.write_output(options.output, *code);
   return tool.result();
 }
 
@@ -379,6 +390,9 @@ ExitCode run(Tool& tool, const Options& options) {
   if (!options.product.empty() && (options.product == "command") != commands) {
     return tool.usage_error(
         fmt::format("--product={} does not fit the format that is asked for", options.product));
+  }
+  if (commands && !options.launch_config.empty()) {
+    return tool.usage_error("--emit-launch-config is of kernels; it needs --target");
   }
   if (commands) return compile_commands(tool, options);
   if (options.target.empty()) {

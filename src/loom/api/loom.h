@@ -32,6 +32,7 @@
 // that nothing grows.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -284,6 +285,41 @@ struct PrepareOptions {
   RequestRecipient* recipient = nullptr;
   Workspace* workspace = nullptr;
 };
+
+// Workgroup counts and sizes of one launch.
+struct Geometry {
+  std::array<uint32_t, 3> count = {1, 1, 1};
+  std::array<uint32_t, 3> size = {1, 1, 1};
+};
+
+// What turns workloads into geometries, apart from the kernels it is of: a `.loomlaunch` file,
+// which needs no source. Immutable; any number of threads may evaluate it.
+class LaunchConfig {
+ public:
+  // What write_launch_config() or `loom-compile --emit-launch-config` made; other bytes are
+  // refused.
+  static std::optional<LaunchConfig> read(const Context& context, std::string bytes,
+                                          const std::string& name, Messages& messages);
+  // Symbols of the kernels, without '@'.
+  std::vector<std::string> kernels() const;
+  // A workload argument is its bits: integers, `index` and floats as they lie in memory, extended
+  // by zeros. Fails where there is no such kernel, where the number of arguments is another one,
+  // and where a count or size is not what a launch may have.
+  std::optional<Geometry> evaluate(const std::string& kernel, std::span<const uint64_t> workload,
+                                   Messages& messages) const;
+
+  struct State;
+  explicit LaunchConfig(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+ private:
+  std::shared_ptr<const State> state_;
+};
+
+// The companion of the kernels `symbols` of the module, without '@'; none: all that it defines.
+// Uses the module up.
+std::optional<std::string> write_launch_config(LinkedModule module,
+                                               const std::vector<std::string>& symbols,
+                                               Messages& messages);
 
 // Prepares the programs `roots` (without '@'; none: the public ones) and uses the module up,
 // whether it succeeds or not.

@@ -90,7 +90,7 @@ loom_status loom_link(const loom_modules* inputs, const loom_library* library,
                           {strings(known.roots), strings(known.specialize), strings(known.config),
                            strings(known.config_files)},
                           messages->value);
-    if (made) *linked = new loom_linked{std::move(made)};
+    if (made) *linked = new loom_linked{std::move(made), {}};
     return status(*linked != nullptr);
   });
 }

@@ -146,6 +146,32 @@ loom_status loom_module_bytecode(loom_module* module, loom_bytes* bytes);
  * left. */
 loom_status loom_modules_add_module(loom_modules* modules, loom_module* module, const char* name);
 
+/* --- launch configurations ------------------------------------------------------------------- */
+
+typedef struct loom_launch_config loom_launch_config; /* since version 3 */
+/* Workgroup counts and sizes of one launch. */
+typedef struct loom_geometry {
+  uint32_t count[3];
+  uint32_t size[3];
+} loom_geometry;
+
+/* Writes the companion of the kernels `symbols` (without '@'; NULL or none: all that the module
+ * defines) and uses the linked module up, whether it succeeds or not. The bytes live until the
+ * linked module is destroyed. */
+loom_status loom_launch_config_write(loom_linked* linked, const loom_strings* symbols,
+                                     loom_messages* messages, loom_bytes* bytes);
+/* What that or `loom-compile --emit-launch-config` made; other bytes are refused. Immutable; any
+ * number of threads may evaluate it. */
+loom_status loom_launch_config_read(const loom_context* context, const void* bytes, size_t size,
+                                    const char* name, loom_messages* messages,
+                                    loom_launch_config** config);
+void loom_launch_config_destroy(loom_launch_config* config);
+/* A workload argument is its bits, extended by zeros. Fails where there is no such kernel, where
+ * the number of arguments is another one, and where a launch may not have that geometry. */
+loom_status loom_launch_config_evaluate(const loom_launch_config* config, const char* kernel,
+                                        const uint64_t* workload, size_t count,
+                                        loom_messages* messages, loom_geometry* geometry);
+
 /* --- plans ----------------------------------------------------------------------------------- */
 
 /* Prepares the programs `roots` (without '@'; NULL or none: the public ones). Uses the linked

@@ -29,6 +29,10 @@ struct loom_library {
 };
 struct loom_linked {
   std::optional<api::LinkedModule> value;
+  std::string written;
+};
+struct loom_launch_config {
+  api::LaunchConfig value;
 };
 struct loom_plan {
   api::Plan value;

@@ -90,6 +90,48 @@ loom_status loom_modules_add_module(loom_modules* modules, loom_module* module, 
   });
 }
 
+// --- launch configurations -----------------------------------------------------------------------
+
+loom_status loom_launch_config_write(loom_linked* linked, const loom_strings* symbols,
+                                     loom_messages* messages, loom_bytes* out) {
+  *out = {nullptr, 0};
+  return guarded([&] {
+    if (!linked->value) return LOOM_MISUSE;
+    api::LinkedModule module = std::move(*linked->value);
+    linked->value.reset();
+    auto made = api::write_launch_config(
+        std::move(module), symbols != nullptr ? strings(*symbols) : std::vector<std::string>(),
+        messages->value);
+    if (!made) return LOOM_FAILED;
+    linked->written = std::move(*made);
+    *out = bytes(linked->written);
+    return LOOM_OK;
+  });
+}
+loom_status loom_launch_config_read(const loom_context* context, const void* data, size_t size,
+                                    const char* name, loom_messages* messages,
+                                    loom_launch_config** config) {
+  *config = nullptr;
+  return guarded([&] {
+    auto made = api::LaunchConfig::read(
+        context->value, std::string(static_cast<const char*>(data), size), name, messages->value);
+    if (made) *config = new loom_launch_config{std::move(*made)};
+    return status(*config != nullptr);
+  });
+}
+void loom_launch_config_destroy(loom_launch_config* config) { delete config; }
+loom_status loom_launch_config_evaluate(const loom_launch_config* config, const char* kernel,
+                                        const uint64_t* workload, size_t count,
+                                        loom_messages* messages, loom_geometry* geometry) {
+  return guarded([&] {
+    const auto made = config->value.evaluate(kernel, {workload, count}, messages->value);
+    if (!made) return LOOM_FAILED;
+    std::ranges::copy(made->count, geometry->count);
+    std::ranges::copy(made->size, geometry->size);
+    return LOOM_OK;
+  });
+}
+
 // --- plans and code ------------------------------------------------------------------------------
 
 loom_workspace* loom_workspace_create(void) {

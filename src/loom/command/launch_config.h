@@ -3,9 +3,9 @@
 //
 // A companion is stripped bytecode (bytecode/bytecode.h) of a module that holds nothing but one
 // exported pure function a kernel, under the kernel's symbol: workload arguments to six `index`
-// results, three workgroup counts and three workgroup sizes. The kernel's preconditions on the
-// workload are the function's. Equal configurations are equal bytes. Functions it called are part
-// of it, configuration is bound, and what is known of the target is decided.
+// results, three workgroup counts and three workgroup sizes. Equal configurations are equal bytes.
+// Functions it called are part of it, configuration is bound, and what is known of the target is
+// decided.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,6 @@ namespace loom {
 // `kernels` are `kernel.def` operations of the linked module, to which functions are added. Nothing
 // when an error was reported (COMMAND/012 for a fact of the target that is not known).
 std::optional<std::string> write_launch_config(Module& module, std::span<const OpId> kernels,
-                                               const TargetFacts& target,
-                                               Diagnostics& diagnostics);
+                                               const TargetFacts& target, Diagnostics& diagnostics);
 
 }  // namespace loom
