@@ -1,5 +1,5 @@
-// Every `loom` block of the documentation and every module of the library is a canonical module
-// that verifies, and the calls in its comments do what they say.
+// Every `loom` block of the documentation and every module of the library and the examples is a
+// canonical module that verifies, and the calls in its comments do what they say.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
@@ -29,8 +29,10 @@ std::vector<fs::path> pages() {
       if (entry.path().extension() == ".md") all.push_back(entry.path());
     }
   }
-  for (const auto& entry : fs::recursive_directory_iterator(LOOM_SOURCES "/lib")) {
-    if (entry.path().extension() == ".loom") all.push_back(entry.path());
+  for (const char* folder : {"/lib", "/examples"}) {
+    for (const auto& entry : fs::recursive_directory_iterator(std::string(LOOM_SOURCES) + folder)) {
+      if (entry.path().extension() == ".loom") all.push_back(entry.path());
+    }
   }
   std::ranges::sort(all);
   return all;
