@@ -56,6 +56,35 @@ func.def @narrow(%a: f32) -> (f8E4M3) {
 )");
 }
 
+TEST(Function, VectorsBeyondMemoryAreRefused) {
+  run_calls(R"(// @square(3, 1.0) = 1.0
+// @square(9223372036854775807, 1.0) fails: RUN/013
+// @square(4294967296, 1.0) fails: RUN/013
+// @square(100000, 1.0) fails: RUN/013
+func.def @square(%n: index, %x: f32) -> (f32) {
+  %v = vector.splat %x : vector<[%n]x[%n]xf32>
+  %zero = index.constant 0 : index
+  %r = vector.extract %v[%zero, %zero] : vector<[%n]x[%n]xf32> -> f32
+  func.return %r : f32
+}
+
+// @fixed(1.0) fails: RUN/013
+func.def @fixed(%x: f32) -> (f32) {
+  %v = vector.splat %x : vector<4294967296x4294967296xf32>
+  %r = vector.extract %v[0, 0] : vector<4294967296x4294967296xf32> -> f32
+  func.return %r : f32
+}
+
+// @none(1.0) = 0.0
+func.def @none(%x: f32) -> (f32) {
+  %v = vector.splat %x : vector<4294967296x4294967296x0xf32>
+  %zero = scalar.constant 0.0 : f32
+  %r = vector.reduce<addf> %v, %zero : vector<4294967296x4294967296x0xf32>, f32
+  func.return %r : f32
+}
+)");
+}
+
 TEST(Function, ControlFlowRunsAsWritten) {
   run_calls(R"(// @sum(0) = 0
 // @sum(5) = 10

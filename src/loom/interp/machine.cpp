@@ -144,6 +144,35 @@ std::optional<std::vector<int64_t>> Machine::indices(Invocation& t, OpId op,
   return found;
 }
 
+namespace {
+
+// The interpreter keeps 8 bytes a lane; a vector beyond 1 GiB is refused before it is allocated.
+constexpr uint64_t kMostLanes = uint64_t{1} << 27;
+
+// Lanes of a shape without negative extents; the largest number where 64 bits don't hold them.
+uint64_t saturated_lanes(std::span<const int64_t> shape) {
+  if (std::ranges::find(shape, 0) != shape.end()) return 0;
+  uint64_t count = 1;
+  for (int64_t extent : shape) {
+    if (__builtin_mul_overflow(count, static_cast<uint64_t>(extent), &count)) return UINT64_MAX;
+  }
+  return count;
+}
+
+bool has_bounded_lanes(std::span<const int64_t> shape) {
+  return saturated_lanes(shape) <= kMostLanes;
+}
+
+std::string needed_bytes(std::span<const int64_t> shape) {
+  uint64_t bytes = 0;
+  if (!__builtin_mul_overflow(saturated_lanes(shape), sizeof(uint64_t), &bytes)) {
+    return std::to_string(bytes);
+  }
+  return "more than " + std::to_string(UINT64_MAX);
+}
+
+}  // namespace
+
 std::optional<std::vector<int64_t>> Machine::extents(Invocation& t, OpId op, const Type& type) {
   std::vector<int64_t> found;
   for (Dim dim : type.dims) {
@@ -158,6 +187,11 @@ std::optional<std::vector<int64_t>> Machine::extents(Invocation& t, OpId op, con
       return std::nullopt;
     }
     found.push_back(extent);
+  }
+  if (type.kind == TypeKind::Vector && !has_bounded_lanes(found)) {
+    fail(op, Diag::RunOutOfMemory,
+         {{"bytes", needed_bytes(found)}, {"what", "the lanes of a vector"}});
+    return std::nullopt;
   }
   return found;
 }
