@@ -31,7 +31,7 @@ namespace loom {
 struct InterpOptions {
   uint32_t subgroup_size = 32;  // lanes; workitems are grouped by their flat number
   TargetFacts target;           // for template requirements; subgroup_size above counts as known
-  uint64_t step_limit = uint64_t{1} << 40;  // operations; RUN/029 when it is reached
+  uint64_t step_limit = uint64_t{1} << 34;  // operations; RUN/029 when it is reached
   uint32_t call_limit = 1u << 20;           // nested calls; RUN/029
   bool check_uninitialized = true;
   bool check_alignment = true;
