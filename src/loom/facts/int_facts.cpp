@@ -336,9 +336,7 @@ void refine(Compare relation, IntFacts& a, IntFacts& b) {
   }
 }
 
-namespace {
-
-std::optional<Compare> relation_of(PredicateKind kind) {
+std::optional<Compare> comparison_of(PredicateKind kind) {
   switch (kind) {
     case PredicateKind::Eq:
       return Compare::Eq;
@@ -359,10 +357,8 @@ std::optional<Compare> relation_of(PredicateKind kind) {
   }
 }
 
-}  // namespace
-
 void refine(PredicateKind kind, IntFacts* args) {
-  if (const auto relation = relation_of(kind)) return refine(*relation, args[0], args[1]);
+  if (const auto relation = comparison_of(kind)) return refine(*relation, args[0], args[1]);
   switch (kind) {
     case PredicateKind::Range:
       refine(Compare::Sge, args[0], args[1]);
@@ -389,7 +385,7 @@ void refine(PredicateKind kind, IntFacts* args) {
 }
 
 std::optional<bool> holds(PredicateKind kind, const IntFacts* args) {
-  if (const auto relation = relation_of(kind)) return compare(*relation, args[0], args[1]);
+  if (const auto relation = comparison_of(kind)) return compare(*relation, args[0], args[1]);
   if (args[0].empty()) return std::nullopt;
   switch (kind) {
     case PredicateKind::Range: {

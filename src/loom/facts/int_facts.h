@@ -121,6 +121,8 @@ std::optional<bool> compare(Compare relation, const IntFacts& a, const IntFacts&
 // Tightens both sides by a comparison that is known to be true; a result may be empty.
 void refine(Compare relation, IntFacts& a, IntFacts& b);
 
+// The comparison that a predicate of two arguments states; nullopt for the others.
+std::optional<Compare> comparison_of(PredicateKind kind);
 // Tightens the facts of a predicate's arguments by its truth. `args[i]` are the facts of argument i
 // (exact for literals). Float predicates change nothing.
 void refine(PredicateKind kind, IntFacts* args);

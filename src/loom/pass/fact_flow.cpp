@@ -26,27 +26,6 @@ bool is_scalar_integer(const Rewriter& rewriter, Ref ref) {
   return rewriter.module().types.is_scalar(type) && !is_float(rewriter.element(type));
 }
 
-std::optional<Compare> order_of(PredicateKind kind) {
-  switch (kind) {
-    case PredicateKind::Eq:
-      return Compare::Eq;
-    case PredicateKind::Ne:
-      return Compare::Ne;
-    case PredicateKind::Lt:
-      return Compare::Slt;
-    case PredicateKind::Le:
-    case PredicateKind::Max:
-      return Compare::Sle;
-    case PredicateKind::Gt:
-      return Compare::Sgt;
-    case PredicateKind::Ge:
-    case PredicateKind::Min:
-      return Compare::Sge;
-    default:
-      return std::nullopt;
-  }
-}
-
 void learn_comparison(Rewriter& rewriter, OpId op, bool truth) {
   auto relation = static_cast<Compare>(eval_attrs(rewriter.module(), op).choice);
   if (!truth) relation = negated(relation);
@@ -193,7 +172,7 @@ std::optional<bool> holds_by_order(Rewriter& rewriter, PredicateKind kind, const
     return rewriter.related(compare, refs[0], rewriter.integer(element, args[i].lo));
   };
   if (!refs[0].valid()) return std::nullopt;
-  if (const auto order = order_of(kind)) return ordered(*order, 1);
+  if (const auto order = comparison_of(kind)) return ordered(*order, 1);
   if (kind != PredicateKind::Range) return std::nullopt;
   const auto low = ordered(Compare::Sge, 1), high = ordered(Compare::Sle, 2);
   if ((low && !*low) || (high && !*high)) return false;
@@ -345,7 +324,7 @@ void for_each_order(const Rewriter& rewriter, const Predicate& predicate, F&& f)
     if (!a.is_value() || !b.is_value()) return;
     f(Relation{compare, rewriter.resolve(a.value), rewriter.resolve(b.value)});
   };
-  if (const auto compare = order_of(predicate.kind)) {
+  if (const auto compare = comparison_of(predicate.kind)) {
     order(*compare, 1);
   } else if (predicate.kind == PredicateKind::Range) {
     order(Compare::Sge, 1);

@@ -45,14 +45,7 @@ OpId obstacle(const Module& module, OpId loop) {
         if (kind == ScfWhile) return op;
         break;
       case Effect::Read:
-        if (kind == ViewLoad &&
-            (flags_of(module, op, attr_slot(ViewLoad, "flags")) & kVolatile) != 0) {
-          return op;
-        }
-        if (kind == VectorLoad &&
-            (flags_of(module, op, attr_slot(VectorLoad, "flags")) & kVolatile) != 0) {
-          return op;
-        }
+        if (is_volatile(module, op)) return op;
         break;
       case Effect::Call:
         if (kind == FuncCall && module.has_attr(op, attr_slot(FuncCall, "pure"))) break;

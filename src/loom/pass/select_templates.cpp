@@ -297,27 +297,6 @@ Ref Selector::actual_of(OpId use, RegionId formals, ValueId formal) {
   return {};
 }
 
-std::optional<Compare> comparison(PredicateKind kind) {
-  switch (kind) {
-    case PredicateKind::Eq:
-      return Compare::Eq;
-    case PredicateKind::Ne:
-      return Compare::Ne;
-    case PredicateKind::Lt:
-      return Compare::Slt;
-    case PredicateKind::Le:
-    case PredicateKind::Max:
-      return Compare::Sle;
-    case PredicateKind::Gt:
-      return Compare::Sgt;
-    case PredicateKind::Ge:
-    case PredicateKind::Min:
-      return Compare::Sge;
-    default:
-      return std::nullopt;
-  }
-}
-
 std::optional<bool> Selector::decide(OpId use, OpId candidate, const Predicate& predicate) {
   const RegionId formals = module_.op_region(candidate, kBody);
   IntFacts args[3];
@@ -335,7 +314,7 @@ std::optional<bool> Selector::decide(OpId use, OpId candidate, const Predicate& 
     return holds(predicate.kind, rewriter_->float_facts(refs[0]));
   }
   if (const auto decided = holds(predicate.kind, args)) return decided;
-  const auto compare = comparison(predicate.kind);
+  const auto compare = comparison_of(predicate.kind);
   if (!compare || !refs[0].valid() || !refs[1].valid()) return std::nullopt;
   if (refs[0] == refs[1]) {
     return *compare == Compare::Eq || *compare == Compare::Sle || *compare == Compare::Sge;
