@@ -114,8 +114,12 @@ def repository_case():
         shutil.copytree(os.path.join(REPOSITORY, "src"), os.path.join(root, "src"))
         shutil.copy(os.path.join(REPOSITORY, "CMakeLists.txt"), root)
         write(root, "src/loom/base/planted.h", '#pragma once\n#include "loom/diag/render.h"\n')
-        return expect("planted in this repository", lint(root),
-                      "src/loom/base/planted.h:2: error: room 'base' may not include 'diag'")
+        write(root, "src/hyperloom/core/planted.h", '#pragma once\n#include "loom/link/plan.h"\n')
+        result = lint(root)
+        return (expect("planted in this repository", result,
+                       "src/loom/base/planted.h:2: error: room 'base' may not include 'diag'") and
+                expect("planted in the optimizer", result, "src/hyperloom/core/planted.h:2: error: "
+                       "room 'hyperloom/core' may not include 'link'"))
 
 
 def main():

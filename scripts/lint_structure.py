@@ -3,8 +3,8 @@
 
 Usage: lint_structure.py [--root=FOLDER]
 
-The rooms and the arrows between them are the `loom_room(...)` calls of the top CMakeLists.txt; this
-script keeps no second table. Exit status: 0 clean, 1 complaints (on standard error). Sizes are
+The rooms and the arrows between them are the `loom_room(...)` and `hyperloom_room(...)` calls of the
+top CMakeLists.txt; this script keeps no second table. Exit status: 0 clean, 1 complaints (on standard error). Sizes are
 reported and never fail.
 """
 
@@ -26,7 +26,9 @@ SOURCE_ENDINGS = (".h", ".cpp", ".def")
 TEXT_ENDINGS = SOURCE_ENDINGS + (
     ".md", ".sh", ".py", ".txt", ".cmake", ".json", ".loom", ".yml", ".mlir")
 
-ROOM_CALL = re.compile(r"^\s*loom_room\(([^)]*)\)", re.MULTILINE)
+# A room of src/loom is called by its path there, one of src/hyperloom by its path in src.
+HALVES = ("loom", "hyperloom")
+ROOM_CALL = re.compile(r"^\s*(loom|hyperloom)_room\(([^)]*)\)", re.MULTILINE)
 INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 MARK = re.compile(r"\b(TODO|FIXME|XXX|HACK)\b")
 # Spelled apart, so that this file does not complain about itself.
@@ -62,13 +64,14 @@ class Lint:
     def read_rooms(self):
         text = re.sub(r"#.*", "", self.read("CMakeLists.txt"))
         for call in ROOM_CALL.finditer(text):
-            words = call.group(1).split()
-            room, deps, inside = words[0], set(), None
+            half, words = call.group(1), call.group(2).split()
+            own = "" if half == "loom" else half + "/"
+            room, deps, inside = own + words[0], set(), None
             for word in words[1:]:
                 if word in ("DEPS", "LIBS"):
                     inside = word
                 elif inside == "DEPS":
-                    deps.add(word)
+                    deps.add(word[len("loom/"):] if word.startswith("loom/") else own + word)
             line = text.count("\n", 0, call.start()) + 1
             for dep in sorted(deps - self.rooms.keys()):
                 self.complain("CMakeLists.txt", line, f"room '{room}' depends on '{dep}', which is "
@@ -78,8 +81,8 @@ class Lint:
             self.complain("CMakeLists.txt", 0, "no loom_room(...) call found", "declare the rooms")
 
     def room_of(self, path):
-        """The innermost room that holds `path`, which is relative to src/loom."""
-        folder = os.path.dirname(path)
+        """The innermost room that holds `path`, which is relative to src."""
+        folder = os.path.dirname(path.removeprefix("loom/"))
         while folder and folder not in self.rooms:
             folder = os.path.dirname(folder)
         return folder or None
@@ -90,13 +93,13 @@ class Lint:
             if not match:
                 continue
             quote, target = match.groups()
-            if not target.startswith("loom/"):
+            if not target.startswith(tuple(half + "/" for half in HALVES)):
                 known = quote == "<" or own_room is None
                 if not known:
                     self.complain(path, number, f'"{target}" is not a path from src/',
                                   'write "loom/<room>/<file>.h", or <...> for a library')
                 continue
-            room = self.room_of(target[len("loom/"):])
+            room = self.room_of(target)
             if room is None:
                 self.complain(path, number, f'"{target}" lies in no room',
                               "declare its room with loom_room in CMakeLists.txt")
@@ -108,8 +111,8 @@ class Lint:
                     + ("to DEPS in CMakeLists.txt" if own_room else "in scripts/lint_structure.py"))
 
     def check_arrows(self):
-        for path in self.files("src/loom", SOURCE_ENDINGS):
-            room = self.room_of(os.path.relpath(path, "src/loom"))
+        for path in (p for half in HALVES for p in self.files("src/" + half, SOURCE_ENDINGS)):
+            room = self.room_of(os.path.relpath(path, "src"))
             if room is None:
                 self.complain(path, 0, "lies in no room",
                               "move it, or declare its room with loom_room in CMakeLists.txt")
@@ -121,7 +124,7 @@ class Lint:
 
     def check_readmes(self):
         for room in self.rooms:
-            path = f"src/loom/{room}"
+            path = f"src/{room}" if room.startswith("hyperloom/") else f"src/loom/{room}"
             if not any(True for _ in self.files(path, SOURCE_ENDINGS)):
                 self.complain(path, 0, f"room '{room}' is declared but empty",
                               "remove its loom_room call or add its sources")
