@@ -1,5 +1,7 @@
 #include "loom/pass/fact_flow.h"
 
+#include <array>
+
 #include "loom/ir/walk.h"
 #include "loom/pass/op_facts.h"
 #include "loom/pass/pass_context.h"
@@ -193,7 +195,7 @@ void learn_type(Rewriter& rewriter, ValueId result) {
 namespace {
 
 void learn_float_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
-  FloatFacts operands[3];
+  std::array<FloatFacts, 3> operands{};
   if (input.operands.size() > 3) return;
   for (size_t i = 0; i < input.operands.size(); ++i) {
     const Ref ref = input.operands[i];
@@ -204,7 +206,7 @@ void learn_float_result(Rewriter& rewriter, const FoldInput& input, ValueId resu
       operands[i].possible &= static_cast<uint8_t>(~FloatFacts::kMinus);
     }
   }
-  const std::span<const FloatFacts> known(operands, input.operands.size());
+  const std::span<const FloatFacts> known(operands.data(), input.operands.size());
   rewriter.refine_float(result,
                         float_result_facts(input.kind, known, rewriter.element(input.result)));
 }

@@ -286,6 +286,7 @@ class Overlapper {
 
   std::vector<TypeId> load_types() const {
     std::vector<TypeId> types;
+    types.reserve(loads_.size());
     for (const OpId load : loads_) types.push_back(module_.type_of(module_.result(load)));
     return types;
   }
@@ -340,6 +341,7 @@ class Overlapper {
     const OpId guard = make_if(condition, types);
     const RegionId yes = module_.op_region(guard, 0), no = module_.op_region(guard, 1);
     if (!expand(induction, {yes, OpId()})) return false;
+    values.reserve(loads);
     for (size_t i = 0; i < loads; ++i) values.push_back(loaded(i));
     append_yield(yes, values);
     values.clear();
@@ -370,6 +372,7 @@ class Overlapper {
   }
   std::vector<ValueId> outcome() {
     std::vector<ValueId> values;
+    values.reserve(module_.op(loop_).result_count);
     for (unsigned i = 0; i < module_.op(loop_).result_count; ++i) {
       values.push_back(rewriter_.materialize(rewriter_.resolve(module_.result(loop_, i))));
     }
@@ -377,6 +380,7 @@ class Overlapper {
   }
   std::vector<TypeId> result_types() const {
     std::vector<TypeId> types;
+    types.reserve(module_.op(loop_).result_count);
     for (unsigned i = 0; i < module_.op(loop_).result_count; ++i) {
       types.push_back(module_.type_of(module_.result(loop_, i)));
     }
@@ -412,6 +416,7 @@ class Overlapper {
     const RegionId to = module_.op_region(main, 0);
     std::vector<ValueId> args;
     const std::vector<ValueId> formals(module_.args(body_).begin(), module_.args(body_).end());
+    args.reserve(formals.size() + under_way_.size());
     for (ValueId formal : formals) {
       args.push_back(module_.create_value(module_.type_of(formal), module_.value(formal).name));
     }
@@ -425,6 +430,7 @@ class Overlapper {
     const size_t carried = formals.size() - 1, loads = loads_.size();
     if (!expand(emit(IndexAdd, {induction, ahead}, {to, OpId()}), {to, OpId()})) return false;
     std::vector<ValueId> fresh;
+    fresh.reserve(loads);
     for (size_t i = 0; i < loads; ++i) fresh.push_back(loaded(i));
     const std::span<const ValueId> all(args);
     if (!expand_rest(induction, {to, OpId()}, all.subspan(1, carried), &args[1 + carried])) {

@@ -438,6 +438,7 @@ void Selector::rewrite(OpId apply, OpId chosen) {
                                      module_.group_sizes(apply).end());
   const unsigned count = module_.op(apply).result_count;
   std::vector<TypeId> results;
+  results.reserve(count);
   for (unsigned i = 0; i < count; ++i) results.push_back(module_.type_of(module_.result(apply, i)));
   std::vector<AttrId> attrs(op_info(TemplateCall).attrs.size());
   const auto from = module_.attr_ids(apply);
