@@ -13,7 +13,7 @@ set_target_properties(loom PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PRO
 
 set(loom_package ${CMAKE_INSTALL_LIBDIR}/cmake/Loom)
 install(TARGETS loom EXPORT LoomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES src/loom/api/loom.h src/loom/api/loom_c.h
+install(FILES src/loom/api/loom.h src/loom/api/loom_c.h src/loom/api/profile.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/api)
 # Kernels that are written by hand follow this header.
 install(FILES src/loom/target/x86/kernel_abi.h

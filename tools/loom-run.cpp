@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "common/operands.h"
 #include "loom/api/host_code.h"
 #include "loom/api/interpret.h"
+#include "loom/api/profile_state.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/command/prepare.h"
 #include "loom/command/schedule.h"
@@ -148,18 +150,18 @@ std::string issue_times(std::vector<double>& microseconds) {
                      microseconds.front(), microseconds.back());
 }
 
-// Issues as often as asked for; the times are empty unless they were asked for, and so is the trace
-// of the last issue.
+// Issues as often as asked for; the times are empty unless they were asked for, and the last issue
+// is profiled where there is a profile.
 bool issue_all(Tool& tool, const Flags& flags, Invocation& invocation,
-               std::vector<double>& microseconds, Trace& trace) {
+               std::vector<double>& microseconds, std::optional<api::Profile>& profile) {
   if (flags.time)
     microseconds.reserve(static_cast<size_t>(std::min<uint64_t>(flags.repeat, 1 << 20)));
   Progress progress("issuing", flags.repeat);
   for (uint64_t i = 0; i < flags.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    const bool traced = !flags.profile.empty() && i + 1 == flags.repeat;
-    if (!(traced ? invocation.issue_traced(trace, tool.diagnostics())
-                 : invocation.issue(tool.diagnostics()))) {
+    const bool profiled = profile && i + 1 == flags.repeat;
+    if (!(profiled ? profile->state().issue(invocation, tool.diagnostics())
+                   : invocation.issue(tool.diagnostics()))) {
       return false;
     }
     const std::chrono::duration<double, std::micro> spent =
@@ -349,11 +351,14 @@ ExitCode run(Tool& tool, const Flags& flags) {
   operands->bind(*invocation, diagnostics);
   if (diagnostics.has_errors()) return tool.result();
 
-  Trace trace;
-  if (!issue_all(tool, flags, *invocation, microseconds, trace)) return tool.result();
+  std::optional<api::Profile> profile;
   if (!flags.profile.empty()) {
-    tool.write_output(flags.profile, chrome_trace(*plan, program, trace.events()));
+    profile.emplace(std::make_unique<api::Profile::State>(*plan, program, [&](FileId file) {
+      return std::string_view(tool.files().file(file).path);
+    }));
   }
+  if (!issue_all(tool, flags, *invocation, microseconds, profile)) return tool.result();
+  if (profile) tool.write_output(flags.profile, profile->chrome_trace());
   if (flags.time && cache) {
     const CacheCounts counts = cache->counts();
     tool.print(fmt::format("cache: {} hits, {} misses\n", counts.hits, counts.misses));

@@ -95,6 +95,36 @@ static loom_program* program_of(loom_plan* plan) {
   return program;
 }
 
+static void profile_test(loom_invocation* invocation, const loom_program* program) {
+  loom_profile* profile = loom_profile_create(program);
+  loom_profiled_command command = {sizeof(command)};
+  loom_profiled_operand operand = {sizeof(operand)};
+  loom_profiled_dispatch dispatch = {sizeof(dispatch)};
+  loom_bytes text;
+  require(loom_profile_dispatch_count(profile) == 0 && loom_profile_duration(profile) == 0,
+          "a profile of nothing");
+  require(loom_issue_profiled(invocation, profile, messages) == LOOM_OK, "not profiled");
+  require(loom_profile_command_count(profile) == 2 &&
+              loom_profile_command(profile, 1, &command) == LOOM_OK &&
+              equal(command.kernel, "scale") && command.node == 2 && command.wave == 1 &&
+              command.operand_count == 3 && command.workgroup_size[0] == 1 && command.line != 0,
+          "no command");
+  require(loom_profile_operand(profile, 1, 0, &operand) == LOOM_OK &&
+              operand.storage == LOOM_PARAMETER && equal(operand.name, "w") && operand.bytes == 32,
+          "no operand");
+  require(loom_profile_dispatch_count(profile) == 2 &&
+              loom_profile_dispatch(profile, 1, &dispatch) == LOOM_OK && dispatch.command == 1 &&
+              dispatch.grid[0] == 4 && dispatch.end <= loom_profile_duration(profile),
+          "no dispatch");
+  require(loom_profile_command(profile, 2, &command) == LOOM_MISUSE &&
+              loom_profile_operand(profile, 2, 0, &operand) == LOOM_MISUSE &&
+              loom_profile_operand(profile, 1, 3, &operand) == LOOM_MISUSE &&
+              loom_profile_dispatch(profile, 2, &dispatch) == LOOM_MISUSE,
+          "rows past the end");
+  require(loom_profile_chrome_trace(profile, &text) == LOOM_OK && text.size > 100, "no trace");
+  loom_profile_destroy(profile);
+}
+
 int main(int argc, char** argv) {
   float input[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   float output[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -131,7 +161,6 @@ int main(int argc, char** argv) {
           "no binding");
 
   invocation = loom_invocation_create(program);
-  loom_program_destroy(program);
   require(loom_bind(invocation, 1, input, sizeof(input), messages) == LOOM_OK, "no input");
   require(loom_issue(invocation, messages) == LOOM_FAILED, "issued without storage");
   require(strstr(loom_messages_text(messages), "RUN/003") != NULL, "another failure");
@@ -143,6 +172,8 @@ int main(int argc, char** argv) {
   require(memcmp(output, expected, sizeof(output)) == 0, "wrong numbers");
   require(!loom_messages_has_errors(messages), "errors after success");
 
+  profile_test(invocation, program);
+  loom_program_destroy(program);
   loom_invocation_destroy(invocation);
   loom_messages_destroy(messages);
   loom_context_destroy(context);

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <new>
 
+#include "loom/api/profile_state.h"
 #include "loom/api/state.h"
 #include "loom/base/check.h"
 
@@ -91,6 +92,11 @@ bool Invocation::bind(std::string_view name, const Storage& storage, Messages& m
 
 bool Invocation::issue(Messages& messages) {
   return state_->at_rest().issue(messages.state().diagnostics);
+}
+
+bool Invocation::issue(Profile& profile, Messages& messages) {
+  LOOM_CHECK(profile.state().program == state_->program, "the profile is of another program");
+  return profile.state().issue(state_->at_rest(), messages.state().diagnostics);
 }
 
 bool Invocation::in_flight() const { return state_->in_flight.load(std::memory_order_acquire); }

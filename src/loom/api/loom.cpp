@@ -1,5 +1,6 @@
 #include "loom/api/loom.h"
 
+#include <algorithm>
 #include <new>
 
 #include "loom/api/state.h"
@@ -151,6 +152,25 @@ std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
       LinkedModule::State{inputs.state().context, std::move(*module)}));
 }
 
+namespace {
+
+std::vector<std::pair<FileId, std::string>> paths_of_commands(const PreparedPlan& plan,
+                                                              const SourceFiles& files) {
+  std::vector<std::pair<FileId, std::string>> paths;
+  for (const PreparedProgram& program : plan.programs) {
+    for (const Location& location : program.locations) {
+      if (!location.valid() || (!paths.empty() && paths.back().first == location.file)) continue;
+      if (std::ranges::find(paths, location.file, &std::pair<FileId, std::string>::first) ==
+          paths.end()) {
+        paths.emplace_back(location.file, files.file(location.file).path);
+      }
+    }
+  }
+  return paths;
+}
+
+}  // namespace
+
 std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options,
                             Messages& messages) {
   auto state = std::make_shared<Plan::State>();
@@ -183,6 +203,7 @@ std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options,
   }
   if (!plan) return std::nullopt;
   state->plan = std::move(*plan);
+  state->paths = paths_of_commands(state->plan, module.state().context->files);
   for (const loom::KernelRequest& request : state->requests) {
     state->views.push_back(
         {request.ordinal, request.symbol, request.export_name, request.bytecode});
@@ -328,7 +349,8 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
       messages.state().diagnostics);
   if (!made) return std::nullopt;
   return Program(std::make_shared<Program::State>(
-      Program::State{device.state(), executables.state(), parameters.state(), std::move(made)}));
+      Program::State{device.state(), executables.state(), parameters.state(),
+                     static_cast<uint32_t>(program), std::move(made)}));
 }
 
 std::vector<Binding> Program::bindings() const {

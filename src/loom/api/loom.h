@@ -473,6 +473,8 @@ class Completion {
   std::shared_ptr<State> state_;
 };
 
+class Profile;
+
 class Invocation {
  public:
   explicit Invocation(const Program& program);
@@ -491,6 +493,9 @@ class Invocation {
   // Runs the program once with the storage bound now; all its work is done when it returns.
   // Allocates nothing after the first issue.
   bool issue(Messages& messages);
+  // The same, and records each dispatch in `profile` (profile.h), which is of the same program, in
+  // place of what it held. Slower: each dispatch takes two looks at the clock and a lock.
+  bool issue(Profile& profile, Messages& messages);
   // Whether an issue that was started is not done.
   bool in_flight() const;
   // Begins the same and returns. It runs on a thread of the device, of which there are as many as

@@ -184,7 +184,7 @@ loom_status loom_program_binding(const loom_program* program, size_t index, loom
 
 loom_invocation* loom_invocation_create(const loom_program* program) {
   return created<loom_invocation>(
-      [&] { return new loom_invocation{api::Invocation(program->value)}; });
+      [&] { return new loom_invocation{api::Invocation(program->value), program->value}; });
 }
 void loom_invocation_destroy(loom_invocation* invocation) { delete invocation; }
 loom_status loom_bind(loom_invocation* invocation, uint32_t ordinal, void* storage, size_t size,

@@ -340,6 +340,72 @@ int loom_completion_done(const loom_completion* completion);
 loom_status loom_completion_wait(const loom_completion* completion, loom_messages* messages);
 void loom_completion_destroy(loom_completion* completion);
 
+/* --- profiles -------------------------------------------------------------------------------- */
+
+typedef struct loom_profile loom_profile; /* since version 3 */
+/* Where the time of issues of the program goes; profile.h has the details. It keeps the program
+ * alive and belongs to one thread at a time. */
+loom_profile* loom_profile_create(const loom_program* program);
+void loom_profile_destroy(loom_profile* profile);
+/* As loom_issue, and records each dispatch in place of what the profile held. A profile of another
+ * program is LOOM_MISUSE. */
+loom_status loom_issue_profiled(loom_invocation* invocation, loom_profile* profile,
+                                loom_messages* messages);
+
+/* A launch of the program, in textual order. Texts live as long as the profile. */
+typedef struct loom_profiled_command {
+  size_t struct_size; /* sizeof(loom_profiled_command), set by the caller */
+  loom_bytes kernel;  /* symbol, without '@' */
+  loom_bytes export_name;
+  uint32_t node;   /* row of the schedule tree in pre-order */
+  uint32_t wave;   /* length of the longest chain of commands that precede it */
+  int32_t request; /* ordinal of its kernel request; -1 where none was published */
+  int indirect;    /* its grid is read from storage */
+  uint32_t workgroup_size[3];
+  size_t operand_count;
+  loom_bytes file; /* where the launch is written; empty where unknown */
+  uint32_t line;
+  uint32_t column; /* both from 1 */
+} loom_profiled_command;
+size_t loom_profile_command_count(const loom_profile* profile);
+loom_status loom_profile_command(const loom_profile* profile, size_t index,
+                                 loom_profiled_command* command);
+
+typedef enum loom_storage_class {
+  LOOM_PARAMETER = 0,
+  LOOM_BINDING = 1,
+  LOOM_TRANSIENT = 2
+} loom_storage_class;
+/* A range of storage that a command hands to its kernel. */
+typedef struct loom_profiled_operand {
+  size_t struct_size; /* sizeof(loom_profiled_operand), set by the caller */
+  loom_storage_class storage;
+  loom_bytes name; /* the key of a parameter, else the name in the source without '%' */
+  uint64_t offset; /* bytes from the begin of that storage */
+  uint64_t bytes;  /* of a binding that is passed whole, what was bound at the issue */
+} loom_profiled_operand;
+loom_status loom_profile_operand(const loom_profile* profile, size_t command, size_t index,
+                                 loom_profiled_operand* operand);
+
+/* What one thread did of one dispatch of the last issue, in order of their begin. */
+typedef struct loom_profiled_dispatch {
+  size_t struct_size; /* sizeof(loom_profiled_dispatch), set by the caller */
+  uint32_t command;   /* its place among the commands */
+  uint32_t thread;    /* 0 is the issuing one */
+  uint64_t begin;     /* nanoseconds since the issue began */
+  uint64_t end;
+  uint32_t grid[3];         /* workgroups of the whole dispatch */
+  uint64_t first_workgroup; /* the part that this thread ran */
+  uint64_t last_workgroup;  /* one past it */
+} loom_profiled_dispatch;
+size_t loom_profile_dispatch_count(const loom_profile* profile);
+loom_status loom_profile_dispatch(const loom_profile* profile, size_t index,
+                                  loom_profiled_dispatch* dispatch);
+/* Nanoseconds of the whole last issue; 0 before one and after one that failed. */
+uint64_t loom_profile_duration(const loom_profile* profile);
+/* The last issue in Chrome's trace format. Lives until the next call with the same profile. */
+loom_status loom_profile_chrome_trace(loom_profile* profile, loom_bytes* text);
+
 #ifdef __cplusplus
 }
 #endif

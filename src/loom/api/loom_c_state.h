@@ -10,6 +10,7 @@
 
 #include "loom/api/loom.h"
 #include "loom/api/loom_c.h"
+#include "loom/api/profile.h"
 
 namespace api = loom::api;
 
@@ -75,6 +76,12 @@ struct loom_completion {
 };
 struct loom_invocation {
   api::Invocation value;
+  api::Program program;
+};
+struct loom_profile {
+  api::Profile value;
+  api::Program program;
+  std::string written;
 };
 
 namespace loom::c {

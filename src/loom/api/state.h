@@ -59,6 +59,9 @@ struct Workspace::State {
 
 struct Plan::State {
   std::unique_ptr<LinkedModule::State> source;  // where kernels were written
+  // Paths of the files that the locations of commands name: the context belongs to one thread, and
+  // a plan does not.
+  std::vector<std::pair<FileId, std::string>> paths;
   PreparedPlan plan;
   std::vector<loom::KernelRequest> requests;
   std::vector<KernelRequest> views;
@@ -94,6 +97,7 @@ struct Program::State {
   std::shared_ptr<const Device::State> device;
   std::shared_ptr<const Executables::State> executables;
   std::shared_ptr<Parameters::State> parameters;
+  uint32_t index = 0;  // of the plan's programs
   std::unique_ptr<loom::Program> program;
 };
 

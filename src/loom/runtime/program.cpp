@@ -142,6 +142,7 @@ bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
 Invocation::Invocation(const Program& program)
     : program_(program),
       bases_(program.bindings().size(), kUnbound),
+      sizes_(bases_.size()),
       unbound_(static_cast<uint32_t>(bases_.size())) {}
 
 bool Invocation::bind(uint32_t ordinal, std::span<std::byte> storage, Diagnostics& diagnostics) {
@@ -164,7 +165,9 @@ bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
     report_unbound(diagnostics);
     return false;
   }
+  trace.begin();
   run_traced(trace);
+  trace.end();
   return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
 }
 
@@ -190,6 +193,7 @@ bool Invocation::bind_row(uint32_t row, std::span<std::byte> storage, Diagnostic
         {{"name", binding.name}, {"alignment", std::to_string(binding.need.alignment)}});
     return false;
   }
+  sizes_[row] = storage.size();
   if (bases_[row] == storage.data()) return true;
   if (bases_[row] == kUnbound) --unbound_;
   bases_[row] = storage.data();

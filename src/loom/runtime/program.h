@@ -125,6 +125,8 @@ class Invocation {
   bool issue_traced(Trace& trace, Diagnostics& diagnostics);
 
   const Program& program() const { return program_; }
+  // The size of the storage that row `row` of the bindings has; 0 without any.
+  uint64_t bound_bytes(uint32_t row) const { return sizes_[row]; }
 
  protected:
   explicit Invocation(const Program& program);
@@ -145,6 +147,7 @@ class Invocation {
 
   const Program& program_;
   std::vector<std::byte*> bases_;  // by row; kUnbound before the first bind
+  std::vector<uint64_t> sizes_;    // by row
   uint32_t unbound_;
   std::atomic<uint32_t> overflow_{kNoCommand};
 };

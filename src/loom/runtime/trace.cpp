@@ -1,22 +1,40 @@
 #include "loom/runtime/trace.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <new>
 #include <tuple>
-
-#include "loom/command/schedule.h"
 
 namespace loom {
 
-void Trace::record(DispatchEvent event) {
+uint64_t Trace::since_begin(Clock::time_point when) const {
+  return static_cast<uint64_t>(
+      std::chrono::duration_cast<std::chrono::nanoseconds>(when - begin_).count());
+}
+
+void Trace::begin() {
+  events_.clear();
+  threads_.assign(1, std::this_thread::get_id());
+  incomplete_ = false;
+  duration_ = 0;
+  begin_ = Clock::now();
+}
+
+void Trace::record(DispatchEvent event, Clock::time_point start, Clock::time_point end) noexcept {
   const std::thread::id self = std::this_thread::get_id();
   const std::lock_guard lock(mutex_);
-  auto at = std::ranges::find(threads_, self);
-  if (at == threads_.end()) at = threads_.insert(threads_.end(), self);
-  event.thread = static_cast<uint32_t>(at - threads_.begin());
-  events_.push_back(event);
+  try {
+    auto at = std::ranges::find(threads_, self);
+    if (at == threads_.end()) at = threads_.insert(threads_.end(), self);
+    event.thread = static_cast<uint32_t>(at - threads_.begin());
+    event.begin = since_begin(start);
+    event.end = since_begin(end);
+    events_.push_back(event);
+  } catch (const std::bad_alloc&) {
+    incomplete_ = true;
+  }
 }
+
+void Trace::end() { duration_ = since_begin(Clock::now()); }
 
 std::vector<DispatchEvent> Trace::events() const {
   std::vector<DispatchEvent> sorted = events_;
@@ -24,26 +42,6 @@ std::vector<DispatchEvent> Trace::events() const {
     return std::tuple(event.begin, event.end, event.command, event.first_workgroup);
   });
   return sorted;
-}
-
-std::string chrome_trace(const PreparedPlan& plan, const PreparedProgram& program,
-                         std::span<const DispatchEvent> events) {
-  const std::vector<uint32_t> waves = wave_numbers(program);
-  // Symbols are identifiers, so they need no escapes.
-  std::string text = R"({"displayTimeUnit":"ns","traceEvents":[)";
-  for (const DispatchEvent& event : events) {
-    const uint32_t slot = program.commands[event.command].slot;
-    const auto microseconds = [](uint64_t nanoseconds) {
-      return static_cast<double>(nanoseconds) / 1000;
-    };
-    text += fmt::format(
-        R"({}{{"name":"{}","cat":"dispatch","ph":"X","pid":1,"tid":{},"ts":{:.3f},"dur":{:.3f},)"
-        R"("args":{{"command":{},"first_workgroup":{},"last_workgroup":{},"wave":{}}}}})",
-        text.back() == '[' ? "\n" : ",\n", plan.entries[program.slots[slot]].symbol, event.thread,
-        microseconds(event.begin - events.front().begin), microseconds(event.end - event.begin),
-        event.command, event.first_workgroup, event.last_workgroup, waves[event.command]);
-  }
-  return text + "\n]}\n";
 }
 
 }  // namespace loom

@@ -259,9 +259,11 @@ void CpuInvocation::run_workgroups(const DispatchRecord& record, const IndirectC
     entry(args, shape, begin, end);
     return;
   }
-  const uint64_t start = now();
+  DispatchEvent event{.command = record.command, .first_workgroup = begin, .last_workgroup = end};
+  std::ranges::copy(shape->count, event.count.begin());
+  const auto start = Trace::Clock::now();
   entry(args, shape, begin, end);
-  trace_->record({record.command, 0, start, now(), begin, end});
+  trace_->record(event, start, Trace::Clock::now());
 }
 
 uint64_t CpuInvocation::timed_records(uint32_t first, uint32_t last) const {
