@@ -57,7 +57,7 @@ class ElfReader {
   bool take(T& into, uint64_t offset) const {
     const std::string_view from = range(offset, sizeof(T));
     if (from.empty()) return false;
-    std::memcpy(&into, from.data(), sizeof(T));
+    from.copy(reinterpret_cast<char*>(&into), sizeof(T));
     return true;
   }
   bool section(uint32_t number, Elf64_Shdr& row) const {

@@ -65,7 +65,7 @@ void IssueQueue::run(std::function<void()> task) {
     if (core_->idle <= core_->tasks.size() && core_->threads.size() < most) {
       try {
         core_->threads.emplace_back([core = core_] { Core::serve(core); });
-      } catch (const std::system_error&) {
+      } catch (const std::system_error&) {  // NOLINT(bugprone-empty-catch)
         // Those that there are do the work.
       }
     }
