@@ -52,7 +52,8 @@ class Issued {
       entries.push_back(
           reinterpret_cast<EntryAddress>(kernels_[static_cast<size_t>(request)].entry()));
     }
-    program_ = device.materialize({&plan_, 0, &parameters_, entries, {}}, diagnostics_);
+    program_ =
+        device.materialize({{plan_, plan_.programs[0]}, &parameters_, entries, {}}, diagnostics_);
     require(program_ != nullptr, "the program does not materialize");
     invocation_ = program_->make_invocation();
     bind(0);

@@ -167,7 +167,7 @@ class PassObserver {
     if (!wants("resolve")) return;
     fmt::print(stderr, "// after resolve\n");
     for (const PreparedProgram& program : plan.programs) {
-      fmt::print(stderr, "{}", cmd_core_text(plan, program));
+      fmt::print(stderr, "{}", cmd_core_text({plan, program}));
     }
   }
 
@@ -241,8 +241,8 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   if (!emitted) tool.report_write(emitted.error());
   if (emitted && !options.print_schedule.empty()) {
     for (const PreparedProgram& program : plan->programs) {
-      tool.print(options.print_schedule == "dot" ? schedule_dot(*plan, program)
-                                                 : schedule_text(*plan, program));
+      tool.print(options.print_schedule == "dot" ? schedule_dot({*plan, program})
+                                                 : schedule_text({*plan, program}));
     }
   }
   return tool.result();

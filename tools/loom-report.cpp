@@ -1,4 +1,5 @@
 // Shows what an artifact holds.
+#include <filesystem>
 #include <string>
 
 #include "common/cli.h"
@@ -20,13 +21,23 @@ struct Options {
   std::string output = "-";
 };
 
+// A file is read where it is mapped; standard input, a pipe and a device are not mapped.
+std::optional<CommandArtifact> open(Tool& tool, const std::string& path) {
+  std::error_code unused;
+  if (std::filesystem::is_regular_file(path, unused)) {
+    tool.note_input(path);
+    return CommandArtifact::open(tool.files(), path, tool.diagnostics());
+  }
+  const auto bytes = tool.read_input(path);
+  if (!bytes) return std::nullopt;
+  return CommandArtifact::copy(tool.files(), *bytes, path, tool.diagnostics());
+}
+
 ExitCode show(Tool& tool, const Options& options) {
-  const auto bytes = tool.read_input(options.file);
-  if (!bytes) return tool.result();
-  const auto plan = read_artifact(tool.files(), *bytes, options.file, tool.diagnostics());
-  if (!plan) return tool.result();
-  const std::string text = options.format == "json" ? manifest_json(*plan, {})
-                                                    : cmd_core_text(*plan, plan->programs.front());
+  const auto artifact = open(tool, options.file);
+  if (!artifact) return tool.result();
+  const std::string text = options.format == "json" ? manifest_json(artifact->program())
+                                                    : cmd_core_text(artifact->program());
   tool.write_output(options.output, text);
   return tool.result();
 }

@@ -289,8 +289,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!plan) return tool.result();
   const PreparedProgram& program = plan->programs[0];
   if (!flags.print_schedule.empty()) {
-    tool.print(flags.print_schedule == "dot" ? schedule_dot(*plan, program)
-                                             : schedule_text(*plan, program));
+    tool.print(flags.print_schedule == "dot" ? schedule_dot({*plan, program})
+                                             : schedule_text({*plan, program}));
   }
 
   // Flags and files fit the program; all that is wrong with them is told before compiling.
@@ -334,8 +334,12 @@ ExitCode run(Tool& tool, const Flags& flags) {
   const auto device = make_cpu_device();
   const HostCode::Attachment attached = code->attach(program);
   const auto materialized = steps.run("materializing", [&] {
-    return device->materialize({&*plan, 0, &parameters, attached.entries, attached.needs.bindings,
-                                attached.needs.parameter_bytes, attached.needs.transients},
+    return device->materialize({{*plan, program},
+                                &parameters,
+                                attached.entries,
+                                attached.needs.bindings,
+                                attached.needs.parameter_bytes,
+                                attached.needs.transients},
                                diagnostics);
   });
   if (!materialized) return tool.result();
@@ -353,9 +357,10 @@ ExitCode run(Tool& tool, const Flags& flags) {
 
   std::optional<api::Profile> profile;
   if (!flags.profile.empty()) {
-    profile.emplace(std::make_unique<api::Profile::State>(*plan, program, [&](FileId file) {
-      return std::string_view(tool.files().file(file).path);
-    }));
+    profile.emplace(
+        std::make_unique<api::Profile::State>(ProgramView(*plan, program), [&](FileId file) {
+          return std::string_view(tool.files().file(file).path);
+        }));
   }
   if (!issue_all(tool, flags, *invocation, microseconds, profile)) return tool.result();
   if (profile) tool.write_output(flags.profile, profile->chrome_trace());

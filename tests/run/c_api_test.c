@@ -125,6 +125,27 @@ static void profile_test(loom_invocation* invocation, const loom_program* progra
   loom_profile_destroy(profile);
 }
 
+/* The artifact again, from a file. */
+static void check_opened(loom_context* context, loom_bytes artifact) {
+  static const char* path = "c_api_test.loomcmd";
+  FILE* file = fopen(path, "wb");
+  loom_plan* opened = NULL;
+  loom_bytes again;
+  require(file != NULL && fwrite(artifact.data, 1, artifact.size, file) == artifact.size,
+          "the artifact is not written");
+  fclose(file);
+  require(loom_plan_open(context, path, messages, &opened) == LOOM_OK, "no opened plan");
+  remove(path);
+  require(loom_plan_program_count(opened) == 1 && loom_plan_request_count(opened) == 0 &&
+              loom_plan_artifact(opened, 0, &again) == LOOM_OK && again.size == artifact.size &&
+              memcmp(again.data, artifact.data, again.size) == 0,
+          "another plan");
+  loom_plan_destroy(opened);
+  require(loom_plan_open(context, path, messages, &opened) == LOOM_FAILED && opened == NULL,
+          "a plan from nowhere");
+  loom_messages_clear(messages);
+}
+
 int main(int argc, char** argv) {
   float input[8] = {1, 1, 1, 1, 1, 1, 1, 1};
   float output[8] = {-1, -1, -1, -1, -1, -1, -1, -1};
@@ -149,6 +170,8 @@ int main(int argc, char** argv) {
   require(loom_plan_request_count(plan) == 1 && loom_plan_request(plan, 0, &request) == LOOM_OK &&
               equal(request.symbol, "scale") && request.bytecode.size > 0,
           "no request");
+
+  check_opened(context, text);
 
   program = program_of(plan);
   loom_plan_destroy(plan);

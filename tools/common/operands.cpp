@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "loom/base/check.h"
 #include "loom/runtime/parameters/array_text.h"
@@ -115,25 +116,27 @@ std::span<std::byte> Operands::bytes_of(const Operand& operand) const {
   return found->buffer.bytes().first(static_cast<size_t>(*operand.type->byte_size()));
 }
 
-void Operands::check(const PreparedProgram& program, Diagnostics& diagnostics) const {
+void Operands::check(const ProgramView& program, Diagnostics& diagnostics) const {
   std::string known;
-  for (const BindingRow& binding : program.bindings) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < program.binding_count(); ++i) {
+    const ProgramView::Binding binding = program.binding(i);
+    names.insert(binding.name);
     known += fmt::format("{}%{}", known.empty() ? "" : ", ", binding.name);
   }
   for (const Storage& storage : storages_) {
-    if (std::ranges::find(program.bindings, storage.name, &BindingRow::name) !=
-        program.bindings.end()) {
-      continue;
-    }
+    if (names.contains(storage.name)) continue;
     diagnostics.emit(Diag::RunBindingUnknown, {},
                      {{"binding", "%" + storage.name},
-                      {"root", program.symbol},
+                      {"root", std::string(program.symbol())},
                       {"known", known.empty() ? "none" : known}});
   }
-  for (const BindingRow& binding : program.bindings) {
+  for (size_t i = 0; i < program.binding_count(); ++i) {
+    const ProgramView::Binding binding = program.binding(i);
     if (std::ranges::find(storages_, binding.name, &Storage::name) != storages_.end()) continue;
-    diagnostics.emit(Diag::RunBindingMissing, {},
-                     {{"name", binding.name}, {"root", program.symbol}});
+    diagnostics.emit(
+        Diag::RunBindingMissing, {},
+        {{"name", std::string(binding.name)}, {"root", std::string(program.symbol())}});
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include "common/cli.h"
 #include "loom/api/interpret.h"
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 #include "loom/runtime/device.h"
 #include "loom/runtime/parameters/array_type.h"
 #include "loom/runtime/parameters/parameter_file.h"
@@ -36,7 +36,7 @@ class Operands {
 
   // Reports RUN/011 for a flag that names none of the program's bindings, and RUN/003 for a binding
   // that no flag names.
-  void check(const PreparedProgram& program, Diagnostics& diagnostics) const;
+  void check(const ProgramView& program, Diagnostics& diagnostics) const;
   // Maps the input files. Reports IO/001, RUN/001 and RUN/007.
   void load(Tool& tool);
   // Reports RUN/013 when there is not enough memory.

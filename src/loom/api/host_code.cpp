@@ -203,10 +203,11 @@ std::unique_ptr<HostCode> HostCode::assemble(const PreparedPlan& plan,
   return code;
 }
 
-HostCode::Attachment HostCode::attach(const PreparedProgram& program) const {
+HostCode::Attachment HostCode::attach(const ProgramView& program) const {
   Attachment made;
   std::vector<const KernelNeeds*> needs;
-  for (const uint32_t entry : program.slots) {
+  for (size_t slot = 0; slot < program.slot_count(); ++slot) {
+    const uint32_t entry = program.entry_row(slot);
     const HostKernel* const kernel = kernel_of_[entry].get();
     LoomKernelEntry address = external_of_[entry];
     needs.push_back(address == nullptr && kernel != nullptr ? &kernel->needs : nullptr);

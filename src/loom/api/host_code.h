@@ -9,8 +9,8 @@
 #include "loom/api/external_code.h"
 #include "loom/cache/cache.h"
 #include "loom/command/footprint.h"
-#include "loom/command/plan.h"
 #include "loom/command/prepare.h"
+#include "loom/command/program_view.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
 #include "loom/runtime/program.h"
@@ -66,7 +66,7 @@ class HostCode {
     std::vector<EntryAddress> entries;  // by slot; 0 where no request serves it
     ProgramNeeds needs;
   };
-  Attachment attach(const PreparedProgram& program) const;
+  Attachment attach(const ProgramView& program) const;
 
  private:
   bool start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,

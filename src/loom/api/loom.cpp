@@ -212,27 +212,38 @@ std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options,
   return Plan(std::move(state));
 }
 
-namespace {
-
-const PreparedProgram& program_of(const PreparedPlan& plan, size_t program) {
-  LOOM_CHECK(program < plan.programs.size(), "the plan has no such program");
-  return plan.programs[program];
+ProgramView Plan::State::program(size_t index) const {
+  LOOM_CHECK(index < program_count(), "the plan has no such program");
+  return artifact ? artifact->program() : ProgramView(plan, plan.programs[index]);
 }
 
-}  // namespace
-
-size_t Plan::program_count() const { return state_->plan.programs.size(); }
-const std::string& Plan::symbol(size_t program) const {
-  return program_of(state_->plan, program).symbol;
+std::optional<Plan> Plan::open(const Context& context, const std::string& path,
+                               Messages& messages) {
+  auto artifact =
+      CommandArtifact::open(context.state()->open_files(), path, messages.state().diagnostics);
+  if (!artifact) return std::nullopt;
+  auto state = std::make_shared<State>();
+  const ProgramView& program = artifact->program();
+  for (size_t slot = 0; slot < program.slot_count(); ++slot) {
+    const ProgramView::Entry entry = program.entry(slot);
+    state->plan.entries.push_back({std::string(entry.symbol), std::string(entry.export_name),
+                                   std::string(entry.contract), entry.workgroup_size,
+                                   static_cast<int32_t>(slot)});
+  }
+  state->artifact = std::move(*artifact);
+  return Plan(std::move(state));
 }
+
+size_t Plan::program_count() const { return state_->program_count(); }
+std::string_view Plan::symbol(size_t program) const { return state_->program(program).symbol(); }
 std::string Plan::schedule_text(size_t program) const {
-  return loom::schedule_text(state_->plan, program_of(state_->plan, program));
+  return loom::schedule_text(state_->program(program));
 }
 std::string Plan::schedule_dot(size_t program) const {
-  return loom::schedule_dot(state_->plan, program_of(state_->plan, program));
+  return loom::schedule_dot(state_->program(program));
 }
 std::string Plan::artifact(size_t program) const {
-  return write_artifact(state_->plan, program_of(state_->plan, program));
+  return write_artifact(state_->program(program));
 }
 std::span<const KernelRequest> Plan::requests() const { return state_->views; }
 
@@ -292,8 +303,9 @@ std::optional<Executables> compile(const Plan& plan, const CompileOptions& optio
   if (!settings.start_engine(options, messages)) return std::nullopt;
   const Plan::State& from = *plan.state();
   const std::lock_guard lock(from.compiling);
-  auto code = HostCode::compile(from.plan, from.requests, &from.source->module, settings.host,
-                                messages.state().diagnostics);
+  auto code = HostCode::compile(from.plan, from.requests,
+                                from.source != nullptr ? &from.source->module : nullptr,
+                                settings.host, messages.state().diagnostics);
   if (!code) return std::nullopt;
   return Executables(
       std::make_shared<Executables::State>(Executables::State{plan.state(), std::move(code)}));
@@ -340,12 +352,11 @@ std::optional<Program> materialize(const Device& device, const Plan& plan, size_
                                    const Executables& executables, const Parameters& parameters,
                                    Messages& messages) {
   LOOM_CHECK(executables.state()->plan == plan.state(), "executables are of another plan");
-  const PreparedPlan& prepared = plan.state()->plan;
-  const HostCode::Attachment attached =
-      executables.state()->code->attach(program_of(prepared, program));
+  const ProgramView prepared = plan.state()->program(program);
+  const HostCode::Attachment attached = executables.state()->code->attach(prepared);
   auto made = device.state()->device->materialize(
-      {&prepared, static_cast<uint32_t>(program), &parameters.state()->set, attached.entries,
-       attached.needs.bindings, attached.needs.parameter_bytes, attached.needs.transients},
+      {prepared, &parameters.state()->set, attached.entries, attached.needs.bindings,
+       attached.needs.parameter_bytes, attached.needs.transients},
       messages.state().diagnostics);
   if (!made) return std::nullopt;
   return Program(std::make_shared<Program::State>(

@@ -237,12 +237,20 @@ struct KernelRequest {
 class Plan {
  public:
   size_t program_count() const;
-  const std::string& symbol(size_t program) const;  // without '@'
+  std::string_view symbol(size_t program) const;  // without '@'
   std::string schedule_text(size_t program) const;
   std::string schedule_dot(size_t program) const;
   // The bytes of a `.loomcmd` file.
   std::string artifact(size_t program) const;
   std::span<const KernelRequest> requests() const;
+
+  // The one program of a `.loomcmd` file, which is mapped, checked once and then used where it
+  // lies: the plan and every program that is materialized from it read the file's own bytes, which
+  // nobody may change meanwhile (a file that is replaced by another of its name is not changed). It
+  // has no requests, and its entries are numbered by slot. Nothing when the file cannot be read, is
+  // of another version or damaged.
+  static std::optional<Plan> open(const Context& context, const std::string& path,
+                                  Messages& messages);
 
   struct State;
   explicit Plan(std::shared_ptr<const State> state) : state_(std::move(state)) {}
@@ -375,9 +383,9 @@ std::optional<Executables> compile(const Plan& plan, const CompileOptions& optio
 // say no places: a request has none.
 std::optional<Code> compile(const KernelRequest& request, const CompileOptions& options,
                             Messages& messages);
-// Gives the plan the code `codes[i]` for its request number i, wherever that was compiled. Only the
-// externals of the options are looked at, and the workspace. Entries that are left without code
-// fail to materialize.
+// Gives the plan the code `codes[i]` for its request number i, wherever that was compiled; a plan
+// that was opened from a file has entry slots in their place. Only the externals of the options are
+// looked at, and the workspace. Entries that are left without code fail to materialize.
 std::optional<Executables> assemble(const Plan& plan, std::span<const Code> codes,
                                     const CompileOptions& options, Messages& messages);
 

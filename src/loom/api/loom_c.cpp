@@ -123,6 +123,15 @@ loom_status loom_plan_schedule_dot(loom_plan* plan, size_t program, loom_bytes* 
 loom_status loom_plan_artifact(loom_plan* plan, size_t program, loom_bytes* out) {
   return plan_text(plan, program, out, [&](const api::Plan& p) { return p.artifact(program); });
 }
+loom_status loom_plan_open(const loom_context* context, const char* path, loom_messages* messages,
+                           loom_plan** plan) {
+  *plan = nullptr;
+  return guarded([&] {
+    auto made = api::Plan::open(context->value, path, messages->value);
+    if (made) *plan = new loom_plan{std::move(*made), {}, {}};
+    return status(*plan != nullptr);
+  });
+}
 size_t loom_plan_request_count(const loom_plan* plan) { return plan->value.requests().size(); }
 loom_status loom_plan_request(const loom_plan* plan, size_t index, loom_kernel_request* request) {
   if (index >= plan->value.requests().size()) return LOOM_MISUSE;

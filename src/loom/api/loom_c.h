@@ -215,6 +215,11 @@ loom_status loom_plan_schedule_text(loom_plan* plan, size_t program, loom_bytes*
 loom_status loom_plan_schedule_dot(loom_plan* plan, size_t program, loom_bytes* text);
 /* The bytes of a `.loomcmd` file. */
 loom_status loom_plan_artifact(loom_plan* plan, size_t program, loom_bytes* bytes);
+/* A plan of the one program in such a file, which is mapped, checked once and then used where it
+ * lies, so nobody may change it meanwhile; replacing it by another of its name changes nothing. The
+ * plan has no requests, and its entries are numbered by slot. Since version 3. */
+loom_status loom_plan_open(const loom_context* context, const char* path, loom_messages* messages,
+                           loom_plan** plan);
 
 /* What one executable entry is compiled from. Views live as long as the plan. */
 typedef struct loom_kernel_request {
@@ -267,7 +272,8 @@ loom_status loom_compile_request(const loom_kernel_request* request,
                                  loom_code** code);
 void loom_code_destroy(loom_code* code);
 /* Gives the plan `codes[i]`, which may be NULL, for its request number i, wherever that was
- * compiled. Only externals and workspace of the options are looked at; they may be NULL. */
+ * compiled; an opened plan for its entry slot i. Only externals and workspace of the options are
+ * looked at; they may be NULL. */
 loom_status loom_assemble(const loom_plan* plan, const loom_code* const* codes, size_t count,
                           const loom_compile_options* options, loom_messages* messages,
                           loom_executables** executables);

@@ -16,22 +16,22 @@ namespace {
 
 using Storage = ProfiledOperand::Storage;
 
-ProfiledOperand describe(const PreparedProgram& program, const BufferRef& ref) {
+ProfiledOperand describe(const ProgramView& program, const BufferRef& ref) {
   ProfiledOperand operand;
   operand.offset = ref.offset;
   operand.bytes = ref.length == BufferRef::kWholeBuffer ? 0 : ref.length;
   switch (ref.storage) {
     case StorageClass::Fixed:
       operand.storage = Storage::Parameter;
-      operand.name = program.parameters[ref.index].key;
+      operand.name = program.parameter(ref.index).key;
       break;
     case StorageClass::Rebindable:
       operand.storage = Storage::Binding;
-      operand.name = program.bindings[ref.index].name;
+      operand.name = program.binding(ref.index).name;
       break;
     case StorageClass::Transient:
       operand.storage = Storage::Transient;
-      operand.name = program.transients[ref.index].name;
+      operand.name = program.transient(ref.index).name;
       break;
   }
   return operand;
@@ -39,18 +39,18 @@ ProfiledOperand describe(const PreparedProgram& program, const BufferRef& ref) {
 
 }  // namespace
 
-Profile::State::State(const PreparedPlan& plan, const PreparedProgram& prepared,
+Profile::State::State(const ProgramView& prepared,
                       const std::function<std::string_view(FileId)>& path_of)
-    : symbol(prepared.symbol) {
+    : symbol(prepared.symbol()) {
   const std::vector<uint32_t> waves = wave_numbers(prepared);
-  commands.resize(prepared.commands.size());
-  for (uint32_t node = 0; node < prepared.schedule.size(); ++node) {
-    const ScheduleNode& row = prepared.schedule[node];
+  commands.resize(prepared.commands().size());
+  for (uint32_t node = 0; node < prepared.schedule().size(); ++node) {
+    const ScheduleNode& row = prepared.schedule()[node];
     if (row.kind == ScheduleNode::Kind::Command) commands[row.command].node = node;
   }
   for (uint32_t i = 0; i < commands.size(); ++i) {
-    const DispatchCommand& from = prepared.commands[i];
-    const EntryRequirement& entry = plan.entries[prepared.slots[from.slot]];
+    const DispatchCommand& from = prepared.commands()[i];
+    const ProgramView::Entry entry = prepared.entry(from.slot);
     ProfiledCommand& to = commands[i];
     to.wave = waves[i];
     to.kernel = entry.symbol;
@@ -58,8 +58,7 @@ Profile::State::State(const PreparedPlan& plan, const PreparedProgram& prepared,
     to.request = entry.request;
     to.workgroup_size = entry.workgroup_size;
     to.indirect = from.indirect != DispatchCommand::kDirect;
-    for (uint32_t a = 0; a < from.argument_count; ++a) {
-      const Argument& argument = prepared.arguments[from.argument_begin + a];
+    for (const Argument& argument : prepared.arguments_of(from)) {
       if (argument.kind != Argument::Kind::Buffer) continue;
       if (argument.buffer.storage == StorageClass::Rebindable &&
           argument.buffer.length == BufferRef::kWholeBuffer) {
@@ -67,10 +66,11 @@ Profile::State::State(const PreparedPlan& plan, const PreparedProgram& prepared,
       }
       to.operands.push_back(describe(prepared, argument.buffer));
     }
-    if (i < prepared.locations.size() && prepared.locations[i].valid()) {
-      to.file = path_of(prepared.locations[i].file);
-      to.line = prepared.locations[i].line;
-      to.column = prepared.locations[i].column;
+    if (i < prepared.locations().size() && prepared.locations()[i].valid()) {
+      const Location& location = prepared.locations()[i];
+      to.file = path_of(location.file);
+      to.line = location.line;
+      to.column = location.column;
     }
   }
 }
@@ -96,7 +96,7 @@ bool Profile::State::issue(loom::Invocation& invocation, Diagnostics& diagnostic
 Profile::Profile(const Program& program) {
   const Plan::State& plan = *program.state()->executables->plan;
   state_ = std::make_unique<State>(
-      plan.plan, plan.plan.programs[program.state()->index], [&](FileId file) -> std::string_view {
+      plan.program(program.state()->index), [&](FileId file) -> std::string_view {
         return std::ranges::find(plan.paths, file, &std::pair<FileId, std::string>::first)->second;
       });
   state_->program = program.state();

@@ -8,14 +8,14 @@
 #include <vector>
 
 #include "loom/api/profile.h"
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 #include "loom/runtime/program.h"
 
 namespace loom::api {
 
 struct Profile::State {
   // `path_of` names the files of locations.
-  State(const PreparedPlan& plan, const PreparedProgram& prepared,
+  State(const ProgramView& prepared,
         const std::function<std::string_view(FileId)>& path_of);
   // False when an error was reported.
   bool issue(loom::Invocation& invocation, Diagnostics& diagnostics);

@@ -4,11 +4,13 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "loom/api/host_code.h"
 #include "loom/api/issue_queue.h"
 #include "loom/api/loom.h"
+#include "loom/command/artifact.h"
 #include "loom/link/link.h"
 #include "loom/pass/workspace.h"
 #include "loom/runtime/device.h"
@@ -58,11 +60,15 @@ struct Workspace::State {
 };
 
 struct Plan::State {
-  std::unique_ptr<LinkedModule::State> source;  // where kernels were written
+  size_t program_count() const { return artifact ? 1 : plan.programs.size(); }
+  ProgramView program(size_t index) const;
+
+  std::unique_ptr<LinkedModule::State> source;  // where kernels were written; null of an artifact
+  std::optional<CommandArtifact> artifact;      // that the program lies in, or else `plan` has it
+  PreparedPlan plan;                            // of an artifact: its entries alone
   // Paths of the files that the locations of commands name: the context belongs to one thread, and
   // a plan does not.
   std::vector<std::pair<FileId, std::string>> paths;
-  PreparedPlan plan;
   std::vector<loom::KernelRequest> requests;
   std::vector<KernelRequest> views;
   mutable std::mutex compiling;  // a module is read by one thread at a time

@@ -29,14 +29,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string bytes = with_fitting_header({reinterpret_cast<const char*>(data), size});
   loom::SourceFiles files;
   loom::Diagnostics diagnostics;
-  const auto plan = loom::read_artifact(files, bytes, "fuzz.loomcmd", diagnostics);
-  if (!plan) {
+  const auto artifact = loom::CommandArtifact::copy(files, bytes, "fuzz.loomcmd", diagnostics);
+  if (!artifact) {
     if (!diagnostics.has_errors()) std::abort();
     return 0;
   }
-  (void)loom::cmd_core_text(*plan, plan->programs[0]);
-  const std::string again = loom::write_artifact(*plan, plan->programs[0]);
+  (void)loom::cmd_core_text(artifact->program());
+  const std::string again = loom::write_artifact(artifact->program());
   loom::Diagnostics second;
-  if (!loom::read_artifact(files, again, "again.loomcmd", second)) std::abort();
+  if (!loom::CommandArtifact::copy(files, again, "again.loomcmd", second)) std::abort();
   return 0;
 }

@@ -1,8 +1,14 @@
-// Record layouts of `.loomcmd`, shared by its writer and reader. See artifact.h.
+// Record layouts of `.loomcmd`, shared by its writer and by what reads it in place. See artifact.h.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <cstdint>
+#include <span>
 #include <string_view>
+#include <type_traits>
+
+#include "loom/command/plan.h"
 
 namespace loom::artifact {
 
@@ -21,6 +27,8 @@ enum class Section : uint32_t {
   IndirectStorage,
 };
 inline constexpr uint32_t kSectionCount = 10;
+// Of sections in the file, and so of the bytes as a whole.
+inline constexpr uint64_t kSectionAlignment = 8;
 
 struct Header {
   char magic[8];
@@ -60,30 +68,8 @@ struct EntryRow {
   Text symbol;
   Text export_name;
   Text contract;
-  uint32_t size[3];
+  std::array<uint32_t, 3> workgroup_size;
   uint32_t zero;
-};
-struct NodeRow {
-  uint32_t kind;
-  uint32_t command;
-  uint32_t end;
-  uint32_t zero;
-};
-struct CommandRow {
-  uint32_t slot;
-  uint32_t argument_begin;
-  uint32_t argument_count;
-  uint32_t count[3];
-  uint32_t indirect;  // row of the indirect storage section, or all ones
-  uint32_t zero;
-};
-struct ArgumentRow {
-  uint32_t kind;
-  uint32_t storage;
-  uint32_t index;
-  uint32_t zero;
-  uint64_t value;  // scalar bits, or the byte offset of a buffer
-  uint64_t length;
 };
 struct TransientRow {
   Text name;
@@ -91,13 +77,35 @@ struct TransientRow {
   uint64_t length;
   uint64_t alignment;
 };
-struct IndirectRow {
-  uint32_t storage;
-  uint32_t index;
-  uint64_t offset;
+
+// Sections whose rows are those of the plan.
+template <class Row>
+inline constexpr bool kLiesAsInFile =
+    std::is_trivially_copyable_v<Row> && std::has_unique_object_representations_v<Row>;
+static_assert(std::endian::native == std::endian::little, "records are used as they lie");
+static_assert(kLiesAsInFile<ScheduleNode> && sizeof(ScheduleNode) == 12);
+static_assert(kLiesAsInFile<DispatchCommand> && sizeof(DispatchCommand) == 28);
+static_assert(kLiesAsInFile<Argument> && sizeof(Argument) == 40);
+static_assert(kLiesAsInFile<BufferRef> && sizeof(BufferRef) == 24);
+static_assert(kLiesAsInFile<Header> && sizeof(Header) == 32);
+static_assert(kLiesAsInFile<SectionRow> && sizeof(SectionRow) == 24);
+static_assert(kLiesAsInFile<ParameterRow> && sizeof(ParameterRow) == 32);
+static_assert(kLiesAsInFile<BindingRow> && sizeof(BindingRow) == 16);
+static_assert(kLiesAsInFile<EntryRow> && sizeof(EntryRow) == 40);
+static_assert(kLiesAsInFile<TransientRow> && sizeof(TransientRow) == 32);
+
+// The sections of one artifact, where they lie.
+struct Rows {
+  std::string_view strings;
+  std::span<const RootRow> roots;
+  std::span<const ParameterRow> parameters;
+  std::span<const BindingRow> bindings;
+  std::span<const EntryRow> entries;
+  std::span<const ScheduleNode> schedule;
+  std::span<const DispatchCommand> commands;
+  std::span<const Argument> arguments;
+  std::span<const TransientRow> transients;
+  std::span<const BufferRef> indirect_storage;
 };
-static_assert(sizeof(Header) == 32 && sizeof(SectionRow) == 24 && sizeof(ParameterRow) == 32 &&
-              sizeof(EntryRow) == 40 && sizeof(CommandRow) == 32 && sizeof(ArgumentRow) == 32 &&
-              sizeof(TransientRow) == 32 && sizeof(IndirectRow) == 16);
 
 }  // namespace loom::artifact

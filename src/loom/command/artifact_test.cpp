@@ -13,10 +13,12 @@
 namespace loom {
 namespace {
 
-std::optional<PreparedPlan> read(const std::string& bytes, Diagnostics& diagnostics) {
+std::optional<CommandArtifact> read(const std::string& bytes, Diagnostics& diagnostics) {
   SourceFiles files;
-  return read_artifact(files, bytes, "x.loomcmd", diagnostics);
+  return CommandArtifact::copy(files, bytes, "x.loomcmd", diagnostics);
 }
+
+std::string write(const PreparedPlan& plan) { return write_artifact({plan, plan.programs[0]}); }
 
 // Makes the checksum fit again, so that what lies behind it is reached.
 void rehash(std::string& bytes) {
@@ -26,12 +28,12 @@ void rehash(std::string& bytes) {
 
 TEST(Artifact, ReadsBackWhatWasWritten) {
   const PreparedPlan plan = make_test_plan();
-  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  const std::string bytes = write(plan);
   Diagnostics diagnostics;
   const auto again = read(bytes, diagnostics);
   ASSERT_TRUE(again);
-  EXPECT_EQ(cmd_core_text(*again, again->programs[0]), cmd_core_text(plan, plan.programs[0]));
-  EXPECT_EQ(write_artifact(*again, again->programs[0]), bytes);
+  EXPECT_EQ(cmd_core_text(again->program()), cmd_core_text({plan, plan.programs[0]}));
+  EXPECT_EQ(write_artifact(again->program()), bytes);
 }
 
 PreparedPlan plan_with_counts() {
@@ -48,13 +50,13 @@ PreparedPlan plan_with_counts() {
 TEST(Artifact, KeepsTransientsAndIndirectCounts) {
   const PreparedPlan plan = plan_with_counts();
   Diagnostics diagnostics;
-  const auto again = read(write_artifact(plan, plan.programs[0]), diagnostics);
+  const auto again = read(write(plan), diagnostics);
   ASSERT_TRUE(again);
-  const PreparedProgram& program = again->programs[0];
-  EXPECT_EQ(cmd_core_text(*again, program), cmd_core_text(plan, plan.programs[0]));
-  EXPECT_EQ(slab_need(program).bytes, 88u);
-  EXPECT_EQ(count_form(program, program.commands[2]), CountForm::DynamicIndirect);
-  EXPECT_EQ(count_form(program, program.commands[3]), CountForm::StaticIndirect);
+  const ProgramView& program = again->program();
+  EXPECT_EQ(cmd_core_text(program), cmd_core_text({plan, plan.programs[0]}));
+  EXPECT_EQ(program.slab().bytes, 88u);
+  EXPECT_EQ(program.count_form(program.commands()[2]), CountForm::DynamicIndirect);
+  EXPECT_EQ(program.count_form(program.commands()[3]), CountForm::StaticIndirect);
 }
 
 TEST(Artifact, CountsAndTransientsOutOfPlaceAreRefused) {
@@ -62,7 +64,7 @@ TEST(Artifact, CountsAndTransientsOutOfPlaceAreRefused) {
     PreparedPlan plan = plan_with_counts();
     damage(plan.programs[0]);
     Diagnostics diagnostics;
-    return !read(write_artifact(plan, plan.programs[0]), diagnostics);
+    return !read(write(plan), diagnostics);
   };
   EXPECT_FALSE(refused([](PreparedProgram&) {}));
   EXPECT_TRUE(refused([](PreparedProgram& p) { p.transients[0].offset = 8; }));
@@ -74,7 +76,7 @@ TEST(Artifact, CountsAndTransientsOutOfPlaceAreRefused) {
 
 TEST(Artifact, SectionsAreAligned) {
   const PreparedPlan plan = make_test_plan();
-  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  const std::string bytes = write(plan);
   for (uint32_t i = 0; i < artifact::kSectionCount; ++i) {
     artifact::SectionRow row;
     std::memcpy(&row, bytes.data() + sizeof(artifact::Header) + i * sizeof row, sizeof row);
@@ -85,7 +87,7 @@ TEST(Artifact, SectionsAreAligned) {
 
 TEST(Artifact, AnotherMajorVersionIsRefused) {
   const PreparedPlan plan = make_test_plan();
-  std::string bytes = write_artifact(plan, plan.programs[0]);
+  std::string bytes = write(plan);
   bytes[offsetof(artifact::Header, major)] = 9;
   Diagnostics diagnostics;
   EXPECT_FALSE(read(bytes, diagnostics));
@@ -96,7 +98,7 @@ TEST(Artifact, AnotherMajorVersionIsRefused) {
 
 TEST(Artifact, EveryTruncationIsDiagnosed) {
   const PreparedPlan plan = plan_with_counts();
-  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  const std::string bytes = write(plan);
   for (size_t size = 0; size < bytes.size(); ++size) {
     Diagnostics diagnostics;
     EXPECT_FALSE(read(bytes.substr(0, size), diagnostics)) << size;
@@ -106,7 +108,7 @@ TEST(Artifact, EveryTruncationIsDiagnosed) {
 
 TEST(Artifact, EveryFlippedBitIsDiagnosed) {
   const PreparedPlan plan = plan_with_counts();
-  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  const std::string bytes = write(plan);
   for (size_t i = 0; i < bytes.size() * 8; ++i) {
     std::string damaged = bytes;
     damaged[i / 8] = static_cast<char>(damaged[i / 8] ^ (1 << (i % 8)));
@@ -118,7 +120,7 @@ TEST(Artifact, EveryFlippedBitIsDiagnosed) {
 // With a fitting checksum a flip may be harmless, but what is accepted must be consistent.
 TEST(Artifact, FlipsBehindTheChecksumAreHarmlessOrDiagnosed) {
   const PreparedPlan plan = plan_with_counts();
-  const std::string bytes = write_artifact(plan, plan.programs[0]);
+  const std::string bytes = write(plan);
   size_t refused = 0;
   for (size_t i = sizeof(artifact::Header) * 8; i < bytes.size() * 8; ++i) {
     std::string damaged = bytes;
@@ -131,17 +133,18 @@ TEST(Artifact, FlipsBehindTheChecksumAreHarmlessOrDiagnosed) {
       ++refused;
       continue;
     }
-    const PreparedProgram& program = read_back->programs[0];
-    (void)cmd_core_text(*read_back, program);
+    const ProgramView& program = read_back->program();
+    (void)cmd_core_text(program);
     (void)wave_numbers(program);
-    for (const TransientRow& transient : program.transients) {
-      EXPECT_LE(transient.offset + transient.length, slab_need(program).bytes) << i;
+    for (size_t row = 0; row < program.transient_count(); ++row) {
+      const auto transient = program.transient(row);
+      EXPECT_LE(transient.offset + transient.length, program.slab().bytes) << i;
     }
-    for (const DispatchCommand& command : program.commands) {
-      EXPECT_LT(command.slot, program.slots.size()) << i;
+    for (const DispatchCommand& command : program.commands()) {
+      EXPECT_LT(command.slot, program.slot_count()) << i;
       if (command.indirect == DispatchCommand::kDirect) continue;
-      ASSERT_LT(command.indirect, program.indirect_storage.size()) << i;
-      EXPECT_EQ(program.indirect_storage[command.indirect].offset % 4, 0u) << i;
+      ASSERT_LT(command.indirect, program.indirect_storage().size()) << i;
+      EXPECT_EQ(program.indirect_storage()[command.indirect].offset % 4, 0u) << i;
     }
   }
   EXPECT_GT(refused, 1000u);

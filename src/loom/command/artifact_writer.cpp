@@ -1,4 +1,3 @@
-#include <bit>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -6,8 +5,6 @@
 #include "loom/base/hash.h"
 #include "loom/command/artifact.h"
 #include "loom/command/artifact_layout.h"
-
-static_assert(std::endian::native == std::endian::little, "records are written as they lie");
 
 namespace loom {
 namespace {
@@ -29,66 +26,10 @@ class Strings {
   std::string bytes_;
 };
 
-template <class Row>
-std::string as_bytes(const std::vector<Row>& rows) {
-  std::string bytes(rows.size() * sizeof(Row), '\0');
-  if (!rows.empty()) std::memcpy(bytes.data(), rows.data(), bytes.size());
-  return bytes;
-}
-
-std::string argument_bytes(const PreparedProgram& program) {
-  std::vector<ArgumentRow> rows;
-  rows.reserve(program.arguments.size());
-  for (const Argument& argument : program.arguments) {
-    ArgumentRow row{.kind = static_cast<uint32_t>(argument.kind)};
-    if (argument.kind == Argument::Kind::Buffer) {
-      row.storage = static_cast<uint32_t>(argument.buffer.storage);
-      row.index = argument.buffer.index;
-      row.value = argument.buffer.offset;
-      row.length = argument.buffer.length;
-    } else {
-      row.value = argument.value;
-    }
-    rows.push_back(row);
-  }
-  return as_bytes(rows);
-}
-
-std::string command_bytes(const PreparedProgram& program) {
-  std::vector<CommandRow> rows;
-  rows.reserve(program.commands.size());
-  for (const DispatchCommand& c : program.commands) {
-    rows.push_back({c.slot,
-                    c.argument_begin,
-                    c.argument_count,
-                    {c.count[0], c.count[1], c.count[2]},
-                    c.indirect,
-                    0});
-  }
-  return as_bytes(rows);
-}
-
-std::string schedule_bytes(const PreparedProgram& program) {
-  std::vector<NodeRow> rows;
-  rows.reserve(program.schedule.size());
-  for (const ScheduleNode& node : program.schedule) {
-    rows.push_back({static_cast<uint32_t>(node.kind), node.command, node.end, 0});
-  }
-  return as_bytes(rows);
-}
-
-std::string entry_bytes(const PreparedPlan& plan, const PreparedProgram& program,
-                        Strings& strings) {
-  std::vector<EntryRow> rows;
-  for (uint32_t slot : program.slots) {
-    const EntryRequirement& e = plan.entries[slot];
-    rows.push_back({strings.add(e.symbol),
-                    strings.add(e.export_name),
-                    strings.add(e.contract),
-                    {e.workgroup_size[0], e.workgroup_size[1], e.workgroup_size[2]},
-                    0});
-  }
-  return as_bytes(rows);
+template <class List>
+std::string row_bytes(const List& rows) {
+  const auto bytes = std::as_bytes(std::span(rows));
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
 std::string assemble(const std::vector<std::string>& sections) {
@@ -98,9 +39,9 @@ std::string assemble(const std::vector<std::string>& sections) {
   for (uint32_t i = 0; i < sections.size(); ++i) {
     table.push_back({i + 1, 0, first + body.size(), sections[i].size()});
     body += sections[i];
-    body.resize((body.size() + 7) / 8 * 8);
+    body.resize((body.size() + kSectionAlignment - 1) / kSectionAlignment * kSectionAlignment);
   }
-  const std::string rest = as_bytes(table) + body;
+  const std::string rest = row_bytes(table) + body;
   Header header{};
   std::memcpy(header.magic, kMagic.data(), kMagic.size());
   header.major = kCommandMajor;
@@ -125,30 +66,35 @@ std::string artifact_file_name(std::string_view symbol) {
   return name + ".loomcmd";
 }
 
-std::string write_artifact(const PreparedPlan& plan, const PreparedProgram& program) {
+std::string write_artifact(const ProgramView& program) {
   Strings strings;
-  std::vector<RootRow> roots{{strings.add(program.symbol)}};
-  for (const std::string& root : program.roots) roots.push_back({strings.add(root)});
+  std::vector<RootRow> roots{{strings.add(program.symbol())}};
+  for (size_t i = 0; i < program.root_count(); ++i) roots.push_back({strings.add(program.root(i))});
   std::vector<artifact::ParameterRow> parameters;
-  for (const auto& p : program.parameters) {
-    parameters.push_back({p.binding, 0, strings.add(p.key), p.length, p.alignment});
+  for (size_t i = 0; i < program.parameter_count(); ++i) {
+    const auto row = program.parameter(i);
+    parameters.push_back({row.binding, 0, strings.add(row.key), row.length, row.alignment});
   }
   std::vector<artifact::BindingRow> bindings;
-  for (const auto& b : program.bindings) bindings.push_back({b.ordinal, 0, strings.add(b.name)});
+  for (size_t i = 0; i < program.binding_count(); ++i) {
+    const auto row = program.binding(i);
+    bindings.push_back({row.ordinal, 0, strings.add(row.name)});
+  }
   std::vector<artifact::TransientRow> transients;
-  for (const auto& t : program.transients) {
-    transients.push_back({strings.add(t.name), t.offset, t.length, t.alignment});
+  for (size_t i = 0; i < program.transient_count(); ++i) {
+    const auto row = program.transient(i);
+    transients.push_back({strings.add(row.name), row.offset, row.length, row.alignment});
   }
-  std::vector<IndirectRow> indirect;
-  for (const BufferRef& ref : program.indirect_storage) {
-    indirect.push_back({static_cast<uint32_t>(ref.storage), ref.index, ref.offset});
+  std::vector<EntryRow> entries;
+  for (size_t slot = 0; slot < program.slot_count(); ++slot) {
+    const auto row = program.entry(slot);
+    entries.push_back({strings.add(row.symbol), strings.add(row.export_name),
+                       strings.add(row.contract), row.workgroup_size, 0});
   }
-  const std::string entries = entry_bytes(plan, program, strings);
-  return assemble({strings.bytes(), as_bytes(roots), as_bytes(parameters), as_bytes(bindings),
-                   entries, schedule_bytes(program), command_bytes(program),
-                   argument_bytes(program), as_bytes(transients), as_bytes(indirect)});
+  return assemble({strings.bytes(), row_bytes(roots), row_bytes(parameters), row_bytes(bindings),
+                   row_bytes(entries), row_bytes(program.schedule()), row_bytes(program.commands()),
+                   row_bytes(program.arguments()), row_bytes(transients),
+                   row_bytes(program.indirect_storage())});
 }
-
-bool is_artifact(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
 }  // namespace loom

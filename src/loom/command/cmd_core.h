@@ -3,10 +3,10 @@
 
 #include <string>
 
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 
 namespace loom {
 
-std::string cmd_core_text(const PreparedPlan& plan, const PreparedProgram& program);
+std::string cmd_core_text(const ProgramView& program);
 
 }  // namespace loom

@@ -34,7 +34,7 @@ FileResult<void> CommandSetOutput::finish(const PreparedPlan& plan) {
     if (auto made = outputs_.add_folder(paths_.artifact_folder); !made) return made;
     for (const PreparedProgram& program : plan.programs) {
       auto added = add(outputs_, paths_.artifact_folder, artifact_file_name(program.symbol),
-                       write_artifact(plan, program), files_.artifacts);
+                       write_artifact({plan, program}), files_.artifacts);
       if (!added) return added;
     }
   }

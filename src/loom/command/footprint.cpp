@@ -147,21 +147,20 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel) {
   return needs;
 }
 
-ProgramNeeds program_needs(const PreparedProgram& program,
+ProgramNeeds program_needs(const ProgramView& program,
                            std::span<const KernelNeeds* const> kernels) {
   ProgramNeeds needs;
-  needs.bindings.resize(program.bindings.size());
-  needs.parameter_bytes.resize(program.parameters.size());
-  needs.transients.resize(program.transients.size());
+  needs.bindings.resize(program.binding_count());
+  needs.parameter_bytes.resize(program.parameter_count());
+  needs.transients.resize(program.transient_count());
   std::vector<StorageNeed> reached;  // by launch argument
   LaunchResults results;
-  for (const DispatchCommand& command : program.commands) {
+  for (const DispatchCommand& command : program.commands()) {
     // A dispatch without workgroups reaches nothing.
     if (std::ranges::find(command.count, 0u) != command.count.end()) continue;
     const KernelNeeds* const kernel = kernels[command.slot];
     if (kernel == nullptr) continue;
-    const std::span<const Argument> arguments =
-        std::span(program.arguments).subspan(command.argument_begin, command.argument_count);
+    const std::span<const Argument> arguments = program.arguments_of(command);
     reached = kernel->exact;
     include_views(*kernel, arguments, results, reached);
     for (size_t i = 0; i < arguments.size() && i < reached.size(); ++i) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "loom/command/launch_values.h"
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 #include "loom/ir/module.h"
 
 namespace loom {
@@ -40,7 +40,6 @@ struct ProgramNeeds {
 };
 
 // `kernels` is by entry slot; null where nothing serves it.
-ProgramNeeds program_needs(const PreparedProgram& program,
-                           std::span<const KernelNeeds* const> kernels);
+ProgramNeeds program_needs(const ProgramView& program, std::span<const KernelNeeds* const> kernels);
 
 }  // namespace loom

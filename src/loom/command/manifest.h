@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 
 namespace loom {
 
@@ -20,5 +20,7 @@ struct ManifestFiles {
 
 // Compact JSON on one line with a final newline; keys in schema order.
 std::string manifest_json(const PreparedPlan& plan, const ManifestFiles& files);
+// The same of one program, whose entries are its slots.
+std::string manifest_json(const ProgramView& program);
 
 }  // namespace loom

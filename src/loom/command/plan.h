@@ -1,9 +1,9 @@
-// The prepared command plan: what `.loomcmd` files and the manifest say, and what runtimes read.
+// The prepared command plan, as preparation makes it. What reads one takes a ProgramView.
 //
-// A plan owns plain data: no module, no kernel body, no request.
+// A plan owns plain data: no module, no kernel body, no request. Rows without text lie in memory as
+// they lie in `.loomcmd` files (artifact_layout.h), so they have no padding and fixed widths.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <limits>
@@ -20,7 +20,7 @@ struct StorageNeed {
   uint64_t alignment = 1;  // a power of two
 };
 
-enum class StorageClass : uint8_t {
+enum class StorageClass : uint32_t {
   Fixed,       // `index` selects a row of the parameter table
   Rebindable,  // `index` selects a row of the binding list
   Transient,   // `index` selects a row of the transient table
@@ -39,7 +39,7 @@ struct BufferRef {
 // One launch argument. Scalars are exact: integers and floats of at most 32 bits as their
 // zero-extended bits with kind U32, wider ones and index and offset as U64.
 struct Argument {
-  enum class Kind : uint8_t { U32, U64, Buffer };
+  enum class Kind : uint64_t { U32, U64, Buffer };
   Kind kind = Kind::U32;
   uint64_t value = 0;
   BufferRef buffer;
@@ -70,7 +70,7 @@ struct DispatchCommand {
 // The schedule tree in pre-order. Inner nodes hold the nodes up to `end`; a leaf names a command.
 // The first node is the program's serial root.
 struct ScheduleNode {
-  enum class Kind : uint8_t { Serial, Concurrent, Command };
+  enum class Kind : uint32_t { Serial, Concurrent, Command };
   Kind kind = Kind::Serial;
   uint32_t command = 0;  // of a leaf
   uint32_t end = 0;      // one past the last node below; of a leaf, its own number plus one
@@ -117,25 +117,8 @@ struct PreparedProgram {
   std::vector<Argument> arguments;
   std::vector<BufferRef> indirect_storage;  // 12 bytes each, distinct, in first-use order
   std::vector<ScheduleNode> schedule;
-  std::vector<Location> locations;  // of each command's source; empty when read from an artifact
+  std::vector<Location> locations;  // of each command's source
 };
-
-inline CountForm count_form(const PreparedProgram& program, const DispatchCommand& command) {
-  if (command.indirect == DispatchCommand::kDirect) return CountForm::Direct;
-  return program.indirect_storage[command.indirect].storage == StorageClass::Transient
-             ? CountForm::DynamicIndirect
-             : CountForm::StaticIndirect;
-}
-
-// The slab of one issue in flight: 0 bytes, alignment 1 where there are no transients.
-inline StorageNeed slab_need(const PreparedProgram& program) {
-  StorageNeed need;
-  for (const TransientRow& row : program.transients) {
-    need.bytes = std::max(need.bytes, row.offset + row.length);
-    need.alignment = std::max(need.alignment, row.alignment);
-  }
-  return need;
-}
 
 struct PreparedPlan {
   std::vector<PreparedProgram> programs;  // in the requested order

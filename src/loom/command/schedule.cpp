@@ -8,21 +8,21 @@
 namespace loom {
 namespace {
 
-std::string buffer_text(const PreparedProgram& program, const BufferRef& ref) {
+std::string buffer_text(const ProgramView& program, const BufferRef& ref) {
   std::string text;
   if (ref.storage == StorageClass::Fixed) {
-    const ParameterRow& row = program.parameters[ref.index];
-    text = fmt::format("%{} \"{}\"", program.roots[row.binding], row.key);
+    const auto row = program.parameter(ref.index);
+    text = fmt::format("%{} \"{}\"", program.root(row.binding), row.key);
   } else {
     text = fmt::format("%{}", ref.storage == StorageClass::Transient
-                                  ? program.transients[ref.index].name
-                                  : program.bindings[ref.index].name);
+                                  ? program.transient(ref.index).name
+                                  : program.binding(ref.index).name);
   }
   if (ref.offset != 0) text += fmt::format(" + {}", ref.offset);
   return text;
 }
 
-std::string argument_text(const PreparedProgram& program, const Argument& argument) {
+std::string argument_text(const ProgramView& program, const Argument& argument) {
   switch (argument.kind) {
     case Argument::Kind::U32:
       return fmt::format("u32 {}", argument.value);
@@ -34,13 +34,13 @@ std::string argument_text(const PreparedProgram& program, const Argument& argume
   return {};
 }
 
-std::string count_text(const PreparedProgram& program, const DispatchCommand& dispatch) {
-  const CountForm form = count_form(program, dispatch);
+std::string count_text(const ProgramView& program, const DispatchCommand& dispatch) {
+  const CountForm form = program.count_form(dispatch);
   if (form == CountForm::Direct) {
     return fmt::format("[{}, {}, {}]", dispatch.count[0], dispatch.count[1], dispatch.count[2]);
   }
   return fmt::format("[{} indirect {}]", form == CountForm::DynamicIndirect ? "dynamic" : "static",
-                     buffer_text(program, program.indirect_storage[dispatch.indirect]));
+                     buffer_text(program, program.indirect_storage()[dispatch.indirect]));
 }
 
 std::string_view node_name(ScheduleNode::Kind kind) {
@@ -58,8 +58,8 @@ std::string escape_dot(std::string_view text) {
 
 }  // namespace
 
-std::vector<uint32_t> wave_numbers(const PreparedProgram& program) {
-  std::vector<uint32_t> waves(program.commands.size());
+std::vector<uint32_t> wave_numbers(const ProgramView& program) {
+  std::vector<uint32_t> waves(program.commands().size());
   struct Open {
     uint32_t end;
     ScheduleNode::Kind kind;
@@ -74,9 +74,9 @@ std::vector<uint32_t> wave_numbers(const PreparedProgram& program) {
       if (!open.empty()) open.back().finish = std::max(open.back().finish, finish);
     }
   };
-  for (uint32_t i = 0; i < program.schedule.size(); ++i) {
+  for (uint32_t i = 0; i < program.schedule().size(); ++i) {
     close_until(i);
-    const ScheduleNode& node = program.schedule[i];
+    const ScheduleNode& node = program.schedule()[i];
     uint32_t start = 0;
     if (!open.empty()) {
       start =
@@ -92,29 +92,28 @@ std::vector<uint32_t> wave_numbers(const PreparedProgram& program) {
   return waves;
 }
 
-std::string command_text(const PreparedPlan& plan, const PreparedProgram& program,
-                         uint32_t command) {
-  const DispatchCommand& dispatch = program.commands[command];
-  const EntryRequirement& entry = plan.entries[program.slots[dispatch.slot]];
-  std::string text = fmt::format("@{} {} (", entry.symbol, count_text(program, dispatch));
-  for (uint32_t i = 0; i < dispatch.argument_count; ++i) {
-    if (i != 0) text += ", ";
-    text += argument_text(program, program.arguments[dispatch.argument_begin + i]);
+std::string command_text(const ProgramView& program, uint32_t command) {
+  const DispatchCommand& dispatch = program.commands()[command];
+  std::string text =
+      fmt::format("@{} {} (", program.entry(dispatch.slot).symbol, count_text(program, dispatch));
+  for (const Argument& argument : program.arguments_of(dispatch)) {
+    if (!text.ends_with('(')) text += ", ";
+    text += argument_text(program, argument);
   }
   return text + ")";
 }
 
-std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& program) {
+std::string schedule_text(const ProgramView& program) {
   const std::vector<uint32_t> waves = wave_numbers(program);
-  std::string text = fmt::format("schedule of @{}\n", program.symbol);
+  std::string text = fmt::format("schedule of @{}\n", program.symbol());
   std::vector<uint32_t> ends;
-  for (uint32_t i = 0; i < program.schedule.size(); ++i) {
+  for (uint32_t i = 0; i < program.schedule().size(); ++i) {
     while (!ends.empty() && ends.back() == i) ends.pop_back();
-    const ScheduleNode& node = program.schedule[i];
+    const ScheduleNode& node = program.schedule()[i];
     text.append(2 * std::min(ends.size() + 1, kMaxScheduleIndent), ' ');
     if (node.kind == ScheduleNode::Kind::Command) {
-      text += fmt::format("wave {}: {}\n", waves[node.command],
-                          command_text(plan, program, node.command));
+      text +=
+          fmt::format("wave {}: {}\n", waves[node.command], command_text(program, node.command));
     } else {
       text += node_name(node.kind);
       text += '\n';
@@ -124,17 +123,17 @@ std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& progr
   return text;
 }
 
-std::string schedule_dot(const PreparedPlan& plan, const PreparedProgram& program) {
+std::string schedule_dot(const ProgramView& program) {
   const std::vector<uint32_t> waves = wave_numbers(program);
   std::string text =
-      fmt::format("digraph \"{}\" {{\n  node [shape=box];\n", escape_dot(program.symbol));
+      fmt::format("digraph \"{}\" {{\n  node [shape=box];\n", escape_dot(program.symbol()));
   std::vector<uint32_t> open;
-  for (uint32_t i = 0; i < program.schedule.size(); ++i) {
-    while (!open.empty() && program.schedule[open.back()].end == i) open.pop_back();
-    const ScheduleNode& node = program.schedule[i];
+  for (uint32_t i = 0; i < program.schedule().size(); ++i) {
+    while (!open.empty() && program.schedule()[open.back()].end == i) open.pop_back();
+    const ScheduleNode& node = program.schedule()[i];
     if (node.kind == ScheduleNode::Kind::Command) {
       text += fmt::format("  n{} [label=\"wave {}\\n{}\"];\n", i, waves[node.command],
-                          escape_dot(command_text(plan, program, node.command)));
+                          escape_dot(command_text(program, node.command)));
     } else {
       text += fmt::format("  n{} [label=\"{}\", shape=ellipse];\n", i, node_name(node.kind));
     }

@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 
 namespace loom {
 
 // Wave number of each command: the length of the longest chain of commands that precede it.
-std::vector<uint32_t> wave_numbers(const PreparedProgram& program);
+std::vector<uint32_t> wave_numbers(const ProgramView& program);
 
 // Levels of indentation that printed schedules use; deeper nodes stand below the last one, so that
 // deep trees print in linear space, as the formatter's output does.
@@ -20,14 +20,13 @@ inline constexpr size_t kMaxScheduleIndent = 100;
 // One line a node, indented by nesting (capped), with wave numbers:
 //   serial
 //     wave 0: @project_block [8, 1, 1] (%parameters "blk.12.projection.weight", %input, %hidden)
-std::string schedule_text(const PreparedPlan& plan, const PreparedProgram& program);
+std::string schedule_text(const ProgramView& program);
 
 // The same tree as a Graphviz digraph.
-std::string schedule_dot(const PreparedPlan& plan, const PreparedProgram& program);
+std::string schedule_dot(const ProgramView& program);
 
 // `@entry [x, y, z] (arguments)` of one command, as both forms and cmd.core print it; indirect
 // counts are `[dynamic indirect %storage + offset]`.
-std::string command_text(const PreparedPlan& plan, const PreparedProgram& program,
-                         uint32_t command);
+std::string command_text(const ProgramView& program, uint32_t command);
 
 }  // namespace loom

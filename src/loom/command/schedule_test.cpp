@@ -26,7 +26,7 @@ TEST(Schedule, WavesOfTheReferenceExample) {
 
 TEST(Schedule, TextShowsTheTree) {
   const PreparedPlan plan = make_test_plan();
-  EXPECT_EQ(schedule_text(plan, plan.programs[0]),
+  EXPECT_EQ(schedule_text({plan, plan.programs[0]}),
             "schedule of @model.fork\n"
             "  serial\n"
             "    concurrent\n"
@@ -39,7 +39,7 @@ TEST(Schedule, TextShowsTheTree) {
 
 TEST(Schedule, DotHasAnEdgeFromEachNodeToItsChildren) {
   const PreparedPlan plan = make_test_plan();
-  const std::string dot = schedule_dot(plan, plan.programs[0]);
+  const std::string dot = schedule_dot({plan, plan.programs[0]});
   for (const char* edge :
        {"n0 -> n1;", "n1 -> n2;", "n1 -> n3;", "n3 -> n4;", "n3 -> n5;", "n0 -> n6;"}) {
     EXPECT_NE(dot.find(edge), std::string::npos) << edge;
@@ -59,7 +59,7 @@ TEST(Schedule, DeepTreesPrintInLinearSpace) {
   PreparedPlan plan;
   plan.entries.push_back({"k", "k", "launch()", {1, 1, 1}, -1});
   EXPECT_EQ(wave_numbers(program), std::vector<uint32_t>{0});
-  EXPECT_LT(schedule_text(plan, program).size(), kDepth * 250u);
+  EXPECT_LT(schedule_text({plan, program}).size(), kDepth * 250u);
 }
 
 }  // namespace

@@ -12,21 +12,22 @@ uint64_t round_up(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
 }
 
-void report_missing(const PreparedProgram& program, const ParameterRow& row,
+void report_missing(const ProgramView& program, const ProgramView::Parameter& row,
                     const ParameterSet& parameters, Diagnostics& diagnostics) {
-  const std::string& root = program.roots[row.binding];
+  const std::string root(program.root(row.binding));
+  const std::string key(row.key);
   std::string repair;
   if (parameters.file_count() == 0) {
     repair = fmt::format("pass a .gguf or .safetensors file with --parameters=%{}=FILE", root);
-  } else if (const std::string near = parameters.closest(root, row.key); !near.empty()) {
+  } else if (const std::string near = parameters.closest(root, key); !near.empty()) {
     repair = fmt::format("did you mean \"{}\"?", near);
   }
   diagnostics.emit(Diag::RunParameterMissing, {},
-                   {{"key", row.key}, {"root", root}, {"repair", std::move(repair)}});
+                   {{"key", key}, {"root", root}, {"repair", std::move(repair)}});
 }
 
 // One remark a file, in the order of the first copy from each.
-void report_copies(const PreparedProgram& program, std::span<const ParameterCopy> copies,
+void report_copies(const ProgramView& program, std::span<const ParameterCopy> copies,
                    Diagnostics& diagnostics) {
   struct Total {
     const ParameterCopy* first;
@@ -45,25 +46,25 @@ void report_copies(const PreparedProgram& program, std::span<const ParameterCopy
                      {{"count", std::to_string(total.count)},
                       {"file", total.first->file},
                       {"bytes", std::to_string(total.bytes)},
-                      {"key", program.parameters[total.first->row].key},
+                      {"key", std::string(program.parameter(total.first->row).key)},
                       {"alignment", std::to_string(total.first->alignment)}});
   }
 }
 
 }  // namespace
 
-std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProgram& program,
+std::optional<ParameterPlacement> ParameterPlacement::resolve(const ProgramView& program,
                                                               const ParameterSet& parameters,
                                                               std::span<const uint64_t> reached,
                                                               Diagnostics& diagnostics) {
   ParameterPlacement placement;
-  placement.addresses_.resize(program.parameters.size());
+  placement.addresses_.resize(program.parameter_count());
   uint64_t block_size = 0;
   uint64_t block_alignment = Buffer::kAlignment;
   const size_t errors = diagnostics.error_count();
-  for (uint32_t i = 0; i < program.parameters.size(); ++i) {
-    const ParameterRow& row = program.parameters[i];
-    const ParameterSet::Found found = parameters.find(program.roots[row.binding], row.key);
+  for (uint32_t i = 0; i < program.parameter_count(); ++i) {
+    const auto row = program.parameter(i);
+    const ParameterSet::Found found = parameters.find(program.root(row.binding), row.key);
     if (!found) {
       report_missing(program, row, parameters, diagnostics);
       continue;
@@ -72,7 +73,7 @@ std::optional<ParameterPlacement> ParameterPlacement::resolve(const PreparedProg
     const uint64_t needed = std::max(row.length, reached.empty() ? 0 : reached[i]);
     if (bytes.size() != row.length || needed > row.length) {
       diagnostics.emit(Diag::RunParameterSize, {},
-                       {{"key", row.key},
+                       {{"key", std::string(row.key)},
                         {"found", std::to_string(bytes.size())},
                         {"file", found.file->path()},
                         {"needed", std::to_string(needed)}});

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/runtime/buffer.h"
 #include "loom/runtime/parameters/parameter_file.h"
@@ -32,7 +32,7 @@ class ParameterPlacement {
   // `reached` is empty or says by row how many bytes kernels view. Reports every key that no file
   // has (RUN/004), or that has another size or a smaller one than is viewed (RUN/005), and tells of
   // copies in one remark a file (RUN/016).
-  static std::optional<ParameterPlacement> resolve(const PreparedProgram& program,
+  static std::optional<ParameterPlacement> resolve(const ProgramView& program,
                                                    const ParameterSet& parameters,
                                                    std::span<const uint64_t> reached,
                                                    Diagnostics& diagnostics);

@@ -37,20 +37,20 @@ void report_unknown(const Program& program, std::string binding, Diagnostics& di
                     {"known", binding_list(program.bindings())}});
 }
 
-void report_small_transients(const PreparedProgram& program, std::span<const StorageNeed> needs,
+void report_small_transients(const ProgramView& program, std::span<const StorageNeed> needs,
                              Diagnostics& diagnostics) {
   for (size_t row = 0; row < needs.size(); ++row) {
-    const TransientRow& transient = program.transients[row];
+    const auto transient = program.transient(row);
     const StorageNeed& need = needs[row];
     if (need.bytes > transient.length) {
       diagnostics.emit(Diag::RunTransientSize, {},
-                       {{"name", transient.name},
+                       {{"name", std::string(transient.name)},
                         {"size", std::to_string(transient.length)},
                         {"needed", std::to_string(need.bytes)}});
     }
     if (need.alignment > transient.alignment) {
       diagnostics.emit(Diag::RunTransientAlignment, {},
-                       {{"name", transient.name},
+                       {{"name", std::string(transient.name)},
                         {"alignment", std::to_string(transient.alignment)},
                         {"needed", std::to_string(need.alignment)}});
     }
@@ -80,8 +80,8 @@ std::optional<uint32_t> Program::find(std::string_view name) const {
 }
 
 // The ranges that dispatches state, and the counts that they read.
-void Program::add_storage_needs(const PreparedProgram& program) {
-  for (const Argument& argument : program.arguments) {
+void Program::add_storage_needs(const ProgramView& program) {
+  for (const Argument& argument : program.arguments()) {
     const BufferRef& ref = argument.buffer;
     if (argument.kind != Argument::Kind::Buffer || ref.storage != StorageClass::Rebindable) {
       continue;
@@ -90,46 +90,45 @@ void Program::add_storage_needs(const PreparedProgram& program) {
     uint64_t& bytes = bindings_[ref.index].need.bytes;
     bytes = std::max(bytes, saturating_add(ref.offset, length));
   }
-  for (const BufferRef& ref : program.indirect_storage) {
+  for (const BufferRef& ref : program.indirect_storage()) {
     if (ref.storage != StorageClass::Rebindable) continue;
     StorageNeed& need = bindings_[ref.index].need;
     need.bytes = std::max(need.bytes, saturating_add(ref.offset, kCountBytes));
     need.alignment = std::max(need.alignment, kCountAlignment);
   }
-  slab_ = slab_need(program);
+  slab_ = program.slab();
 }
 
 bool Program::prepare(const ProgramSource& source, Diagnostics& diagnostics) {
   const size_t errors = diagnostics.error_count();
-  const PreparedProgram& program = source.plan->programs[source.program];
-  LOOM_CHECK(source.entries.size() == program.slots.size(), "one entry a slot");
-  LOOM_CHECK(source.needs.empty() || source.needs.size() == program.bindings.size(),
+  const ProgramView& program = source.program;
+  LOOM_CHECK(source.entries.size() == program.slot_count(), "one entry a slot");
+  LOOM_CHECK(source.needs.empty() || source.needs.size() == program.binding_count(),
              "one need a binding");
-  symbol_ = program.symbol;
-  row_of_ordinal_.assign(program.roots.size(), kNoRow);
-  for (uint32_t row = 0; row < program.bindings.size(); ++row) {
-    const BindingRow& binding = program.bindings[row];
+  symbol_ = program.symbol();
+  row_of_ordinal_.assign(program.root_count(), kNoRow);
+  for (uint32_t row = 0; row < program.binding_count(); ++row) {
+    const auto binding = program.binding(row);
     row_of_ordinal_[binding.ordinal] = row;
-    bindings_.push_back(
-        {binding.ordinal, binding.name, source.needs.empty() ? StorageNeed{} : source.needs[row]});
+    bindings_.push_back({binding.ordinal, std::string(binding.name),
+                         source.needs.empty() ? StorageNeed{} : source.needs[row]});
   }
   add_storage_needs(program);
   report_small_transients(program, source.transient_needs, diagnostics);
-  for (uint32_t slot = 0; slot < program.slots.size(); ++slot) {
+  for (uint32_t slot = 0; slot < program.slot_count(); ++slot) {
     if (source.entries[slot] != 0) continue;
-    diagnostics.emit(
-        Diag::RunEntryMissing, {},
-        {{"symbol", source.plan->entries[program.slots[slot]].symbol}, {"root", program.symbol}});
+    diagnostics.emit(Diag::RunEntryMissing, {},
+                     {{"symbol", std::string(program.entry(slot).symbol)}, {"root", symbol_}});
   }
-  if (!program.indirect_storage.empty()) {
-    for (const DispatchCommand& command : program.commands) {
-      indirect_symbols_.push_back(source.plan->entries[program.slots[command.slot]].symbol);
+  if (!program.indirect_storage().empty()) {
+    for (const DispatchCommand& command : program.commands()) {
+      indirect_symbols_.emplace_back(program.entry(command.slot).symbol);
     }
   }
-  for (const DispatchCommand& command : program.commands) {
+  for (const DispatchCommand& command : program.commands()) {
     if (command.indirect != DispatchCommand::kDirect || workgroup_total(command.count)) continue;
     diagnostics.emit(Diag::RunDispatchSize, {},
-                     {{"symbol", source.plan->entries[program.slots[command.slot]].symbol},
+                     {{"symbol", std::string(program.entry(command.slot).symbol)},
                       {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
                                             command.count[2])}});
   }

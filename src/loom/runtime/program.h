@@ -19,7 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "loom/command/plan.h"
+#include "loom/command/program_view.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/runtime/placement.h"
 #include "loom/runtime/trace.h"
@@ -33,8 +33,7 @@ using EntryAddress = uintptr_t;
 // All that materialization takes. The parameter set and the code behind the entries must outlive
 // the program; the rest is only read during the call.
 struct ProgramSource {
-  const PreparedPlan* plan = nullptr;
-  uint32_t program = 0;  // of the plan
+  ProgramView program;  // with its entries
   const ParameterSet* parameters = nullptr;
   std::span<const EntryAddress> entries;  // by entry slot of the program
   // By row of the program's bindings; empty, or what the views inside of kernels ask for. The
@@ -86,7 +85,7 @@ class Program {
 
  private:
   friend class Invocation;
-  void add_storage_needs(const PreparedProgram& program);
+  void add_storage_needs(const ProgramView& program);
 
   std::string symbol_;
   std::vector<Binding> bindings_;

@@ -95,7 +95,7 @@ TEST(Program, BindingsAreFoundByNameAndSourceOrdinal) {
   ParameterSet parameters;
   Diagnostics diagnostics;
   PlainProgram program;
-  ASSERT_TRUE(program.make({&plan, 0, &parameters, kEntry, {}}, diagnostics));
+  ASSERT_TRUE(program.make({{plan, plan.programs[0]}, &parameters, kEntry, {}}, diagnostics));
   NoInvocation invocation(program);
   std::array<std::byte, 48> in = {};
   std::array<std::byte, 4> out = {};
@@ -123,7 +123,7 @@ TEST(Program, StorageMustHoldWhatDispatchesAndViewsReach) {
   Diagnostics diagnostics;
   PlainProgram program;
   const std::array<StorageNeed, 2> needs = {{{8, 1}, {64, 64}}};
-  ASSERT_TRUE(program.make({&plan, 0, &parameters, kEntry, needs}, diagnostics));
+  ASSERT_TRUE(program.make({{plan, plan.programs[0]}, &parameters, kEntry, needs}, diagnostics));
   NoInvocation invocation(program);
   alignas(64) std::array<std::byte, 80> bytes = {};
   const std::span<std::byte> all(bytes);
@@ -151,7 +151,7 @@ TEST(Program, MissingEntriesAndUncountableDispatchesAreReported) {
   Diagnostics diagnostics;
   PlainProgram program;
   const std::array<EntryAddress, 1> none = {0};
-  EXPECT_FALSE(program.make({&plan, 0, &parameters, none, {}}, diagnostics));
+  EXPECT_FALSE(program.make({{plan, plan.programs[0]}, &parameters, none, {}}, diagnostics));
   EXPECT_EQ(messages(diagnostics),
             (std::vector<std::string>{
                 "RUN/009: entry '@scale' of '@main' has no executable",

@@ -57,7 +57,7 @@ struct Running {
   explicit Running(PlanBuilder& builder, unsigned threads = 0) {
     device = make_cpu_device({threads});
     program =
-        device->materialize({&builder.plan(), 0, &parameters, builder.entries(), {}}, diagnostics);
+        device->materialize({builder.view(), &parameters, builder.entries(), {}}, diagnostics);
     if (program) invocation = program->make_invocation();
   }
   bool bind(std::string_view name, std::span<std::byte> bytes) {
@@ -201,7 +201,7 @@ TEST(Transients, ThatAreTooSmallOrMisalignedForAKernelAreRefused) {
   const auto device = make_cpu_device({});
   ParameterSet parameters;
   Diagnostics diagnostics;
-  EXPECT_EQ(device->materialize({&builder.plan(), 0, &parameters, builder.entries(), {}, {}, needs},
+  EXPECT_EQ(device->materialize({builder.view(), &parameters, builder.entries(), {}, {}, needs},
                                 diagnostics),
             nullptr);
   ASSERT_EQ(diagnostics.all().size(), 2u);

@@ -30,25 +30,26 @@ uint64_t now() {
                                    .count());
 }
 
-// Counts in parameters do not change any more, so their dispatches become direct ones. A program
-// without commands stands for "nothing to close"; nothing at all when an error was reported.
-std::optional<PreparedProgram> close_fixed_counts(const Program& made, const ProgramSource& source,
-                                                  Diagnostics& diagnostics) {
-  const PreparedProgram& program = source.plan->programs[source.program];
+// Counts in parameters do not change any more, so their dispatches become direct ones. No commands
+// stand for "nothing to close"; nothing at all when an error was reported.
+std::optional<std::vector<DispatchCommand>> close_fixed_counts(const Program& made,
+                                                               const ProgramView& program,
+                                                               Diagnostics& diagnostics) {
+  std::vector<DispatchCommand> closed;
   const auto fixed = [](const BufferRef& ref) { return ref.storage == StorageClass::Fixed; };
-  if (std::ranges::none_of(program.indirect_storage, fixed)) return PreparedProgram();
-  PreparedProgram closed = program;
+  if (std::ranges::none_of(program.indirect_storage(), fixed)) return closed;
+  closed.assign(program.commands().begin(), program.commands().end());
   bool good = true;
-  for (DispatchCommand& command : closed.commands) {
+  for (DispatchCommand& command : closed) {
     if (command.indirect == DispatchCommand::kDirect) continue;
-    const BufferRef& ref = program.indirect_storage[command.indirect];
+    const BufferRef& ref = program.indirect_storage()[command.indirect];
     if (!fixed(ref)) continue;
     std::memcpy(command.count.data(), made.parameters().addresses()[ref.index] + ref.offset,
                 kCountBytes);
     command.indirect = DispatchCommand::kDirect;
     if (workgroup_total(command.count)) continue;
     diagnostics.emit(Diag::RunDispatchSize, {},
-                     {{"symbol", source.plan->entries[program.slots[command.slot]].symbol},
+                     {{"symbol", std::string(program.entry(command.slot).symbol)},
                       {"count", fmt::format("{} x {} x {}", command.count[0], command.count[1],
                                             command.count[2])}});
     good = false;
@@ -65,11 +66,11 @@ std::unique_ptr<CpuProgram> CpuProgram::materialize(const ProgramSource& source,
                                                     Partner* partner, Diagnostics& diagnostics) {
   std::unique_ptr<CpuProgram> made(new CpuProgram(arena, threads, partner));
   if (!made->prepare(source, diagnostics)) return nullptr;
-  const PreparedProgram& program = source.plan->programs[source.program];
-  const std::optional<PreparedProgram> closed = close_fixed_counts(*made, source, diagnostics);
+  const auto closed = close_fixed_counts(*made, source.program, diagnostics);
   if (!closed) return nullptr;
-  const PreparedProgram& ready = closed->commands.empty() ? program : *closed;
-  made->flat_ = flatten(*source.plan, ready, source.entries);
+  const ProgramView ready =
+      closed->empty() ? source.program : source.program.with_commands(*closed);
+  made->flat_ = flatten(ready, source.entries);
   made->fill_slots(ready, source.entries);
   auto slab = made->take_slab();
   if (!slab) {
@@ -84,9 +85,9 @@ std::unique_ptr<CpuProgram> CpuProgram::materialize(const ProgramSource& source,
 
 // Slots are the plan's arguments one to one, so those of a dispatch are consecutive; the blocks of
 // indirect dispatches follow, each with its arguments once more.
-void CpuProgram::fill_slots(const PreparedProgram& program, std::span<const EntryAddress> entries) {
+void CpuProgram::fill_slots(const ProgramView& program, std::span<const EntryAddress> entries) {
   slots_.resize(flat_.slot_count);
-  const auto slab_row = static_cast<uint32_t>(program.bindings.size());
+  const auto slab_row = static_cast<uint32_t>(program.binding_count());
   std::vector<std::pair<uint32_t, Patch>> patches;  // with their rows
   const auto point = [&](uint32_t slot, const BufferRef& ref) {
     if (ref.storage == StorageClass::Fixed) {
@@ -94,7 +95,7 @@ void CpuProgram::fill_slots(const PreparedProgram& program, std::span<const Entr
     } else if (ref.storage == StorageClass::Rebindable) {
       patches.push_back({ref.index, {ref.offset, slot}});
     } else {
-      patches.push_back({slab_row, {program.transients[ref.index].offset + ref.offset, slot}});
+      patches.push_back({slab_row, {program.transient(ref.index).offset + ref.offset, slot}});
     }
   };
   const auto fill = [&](uint32_t slot, const Argument& argument) {
@@ -104,15 +105,15 @@ void CpuProgram::fill_slots(const PreparedProgram& program, std::span<const Entr
       slots_[slot] = argument.value;
     }
   };
-  for (uint32_t i = 0; i < program.arguments.size(); ++i) fill(i, program.arguments[i]);
+  for (uint32_t i = 0; i < program.arguments().size(); ++i) fill(i, program.arguments()[i]);
   for (const BlockSlots& block : flat_.blocks) {
-    const DispatchCommand& command = program.commands[block.command];
-    point(block.block + IndirectBlock::Counts, program.indirect_storage[command.indirect]);
+    const DispatchCommand& command = program.commands()[block.command];
+    point(block.block + IndirectBlock::Counts, program.indirect_storage()[command.indirect]);
     slots_[block.block + IndirectBlock::Entry] = entries[command.slot];
     slots_[block.block + IndirectBlock::Command] = block.command;
     for (uint32_t i = 0; i < command.argument_count; ++i) {
       fill(block.block + IndirectBlock::Arguments + i,
-           program.arguments[command.argument_begin + i]);
+           program.arguments()[command.argument_begin + i]);
     }
   }
   std::ranges::sort(patches, {},

@@ -37,7 +37,7 @@ class CpuProgram final : public Program {
 
   CpuProgram(tbb::task_arena& arena, unsigned threads, Partner* partner)
       : arena_(arena), threads_(threads), partner_(partner) {}
-  void fill_slots(const PreparedProgram& program, std::span<const EntryAddress> entries);
+  void fill_slots(const ProgramView& program, std::span<const EntryAddress> entries);
   std::optional<Buffer> take_slab() const;
   void give_slab(Buffer slab) const;
 

@@ -63,7 +63,7 @@ struct Running {
   explicit Running(PlanBuilder& builder, unsigned threads = 0) {
     device = make_cpu_device({threads});
     program =
-        device->materialize({&builder.plan(), 0, &parameters, builder.entries(), {}}, diagnostics);
+        device->materialize({builder.view(), &parameters, builder.entries(), {}}, diagnostics);
     if (program) invocation = program->make_invocation();
   }
   bool bind(std::string_view name, std::span<std::byte> bytes) {
@@ -103,8 +103,8 @@ TEST(CpuIssue, KernelSeesTheShapeAndAllWorkgroupsOfItsDispatch) {
   plan.entries[0].workgroup_size = {8, 4, 1};
   Running run(builder);
   run.invocation = nullptr;
-  run.program =
-      run.device->materialize({&plan, 0, &run.parameters, builder.entries(), {}}, run.diagnostics);
+  run.program = run.device->materialize(
+      {{plan, plan.programs[0]}, &run.parameters, builder.entries(), {}}, run.diagnostics);
   run.invocation = run.program->make_invocation();
   std::array<int32_t, 8> out = {};
   run.bind("out", storage(out));

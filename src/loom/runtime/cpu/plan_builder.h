@@ -79,6 +79,7 @@ class PlanBuilder {
     while (!open_.empty()) end();
     return plan_;
   }
+  ProgramView view() { return {plan(), program()}; }
 
  private:
   uint32_t root(const std::string& name) {

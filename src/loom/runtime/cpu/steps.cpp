@@ -13,19 +13,18 @@ using Kind = ScheduleNode::Kind;
 
 class Flattener {
  public:
-  Flattener(const PreparedPlan& plan, const PreparedProgram& program,
-            std::span<const EntryAddress> entries)
-      : plan_(plan), program_(program), entries_(entries) {}
+  Flattener(const ProgramView& program, std::span<const EntryAddress> entries)
+      : program_(program), schedule_(program.schedule()), entries_(entries) {}
 
   FlatProgram take() {
     make_records();
-    if (program_.schedule.empty()) {
+    if (schedule_.empty()) {
       flat_.sequences.push_back({});
       return std::move(flat_);
     }
     // Breadth first: the sequences of a fork get consecutive numbers when the fork is met, and each
     // writes its steps in one go when its turn comes.
-    add_sequence(kNone, 0, program_.schedule[0].end);
+    add_sequence(kNone, 0, schedule_[0].end);
     for (uint32_t i = 0; i < flat_.sequences.size(); ++i) fill(i);
     classify();
     return std::move(flat_);
@@ -34,19 +33,19 @@ class Flattener {
  private:
   // Records in the order of the leaves; before_[node] is how many stand before that node.
   void make_records() {
-    const std::vector<ScheduleNode>& nodes = program_.schedule;
+    const std::span<const ScheduleNode> nodes = schedule_;
     std::map<std::array<uint32_t, 6>, uint32_t> shape_index;
     std::vector<uint32_t> shape_of;
-    flat_.slot_count = static_cast<uint32_t>(program_.arguments.size());
+    flat_.slot_count = static_cast<uint32_t>(program_.arguments().size());
     before_.reserve(nodes.size() + 1);
     for (const ScheduleNode& node : nodes) {
       before_.push_back(static_cast<uint32_t>(flat_.records.size()));
       if (node.kind != Kind::Command) continue;
-      const DispatchCommand& command = program_.commands[node.command];
+      const DispatchCommand& command = program_.commands()[node.command];
       const bool indirect = command.indirect != DispatchCommand::kDirect;
       const uint64_t workgroups = indirect ? 1 : *workgroup_total(command.count);
       if (workgroups == 0) continue;
-      const auto& size = plan_.entries[program_.slots[command.slot]].workgroup_size;
+      const auto size = program_.entry(command.slot).workgroup_size;
       const std::array<uint32_t, 6> key = {command.count[0], command.count[1], command.count[2],
                                            size[0],          size[1],          size[2]};
       const auto [at, added] = shape_index.emplace(key, static_cast<uint32_t>(flat_.shapes.size()));
@@ -67,15 +66,13 @@ class Flattener {
     }
   }
 
-  bool is_empty(uint32_t node) const {
-    return before_[node] == before_[program_.schedule[node].end];
-  }
+  bool is_empty(uint32_t node) const { return before_[node] == before_[schedule_[node].end]; }
 
   // Whether a concurrent node holds two siblings that do something.
   bool is_fork(uint32_t node) const {
-    const uint32_t end = program_.schedule[node].end;
+    const uint32_t end = schedule_[node].end;
     int siblings = 0;
-    for (uint32_t i = node + 1; i < end && siblings < 2; i = program_.schedule[i].end) {
+    for (uint32_t i = node + 1; i < end && siblings < 2; i = schedule_[i].end) {
       if (!is_empty(i)) ++siblings;
     }
     return siblings == 2;
@@ -92,7 +89,7 @@ class Flattener {
     const auto [begin, end] = nodes_[sequence];
     const auto step_begin = static_cast<uint32_t>(flat_.steps.size());
     for (uint32_t i = begin; i < end;) {
-      const ScheduleNode& node = program_.schedule[i];
+      const ScheduleNode& node = schedule_[i];
       if (is_empty(i)) {
         i = node.end;
       } else if (node.kind == Kind::Command) {
@@ -126,7 +123,7 @@ class Flattener {
 
   void add_fork(uint32_t sequence, uint32_t node) {
     const auto fork = static_cast<uint32_t>(flat_.forks.size());
-    const uint32_t end = program_.schedule[node].end;
+    const uint32_t end = schedule_[node].end;
     Fork made{.sequence = sequence,
               .step = static_cast<uint32_t>(flat_.steps.size()),
               .first = before_[node],
@@ -134,7 +131,7 @@ class Flattener {
     flat_.steps.push_back({fork, made.first, made.last});
     made.sequence_begin = static_cast<uint32_t>(flat_.sequences.size());
     for (uint32_t i = node + 1; i < end;) {
-      const ScheduleNode& child = program_.schedule[i];
+      const ScheduleNode& child = schedule_[i];
       if (is_empty(i)) {
         i = child.end;
       } else if (child.kind == Kind::Concurrent) {
@@ -161,8 +158,8 @@ class Flattener {
     }
   }
 
-  const PreparedPlan& plan_;
-  const PreparedProgram& program_;
+  const ProgramView& program_;
+  std::span<const ScheduleNode> schedule_;
   std::span<const EntryAddress> entries_;
   std::vector<uint32_t> before_;
   std::vector<std::pair<uint32_t, uint32_t>> nodes_;  // by sequence: its schedule nodes
@@ -171,9 +168,8 @@ class Flattener {
 
 }  // namespace
 
-FlatProgram flatten(const PreparedPlan& plan, const PreparedProgram& program,
-                    std::span<const EntryAddress> entries) {
-  return Flattener(plan, program, entries).take();
+FlatProgram flatten(const ProgramView& program, std::span<const EntryAddress> entries) {
+  return Flattener(program, entries).take();
 }
 
 }  // namespace loom

@@ -99,7 +99,6 @@ struct FlatProgram {
 
 // Takes time and memory linear in the plan, whatever its nesting. Dispatches without workgroups
 // leave no record. `entries` is by entry slot; every dispatch has a number of workgroups.
-FlatProgram flatten(const PreparedPlan& plan, const PreparedProgram& program,
-                    std::span<const EntryAddress> entries);
+FlatProgram flatten(const ProgramView& program, std::span<const EntryAddress> entries);
 
 }  // namespace loom
