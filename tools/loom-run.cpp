@@ -357,10 +357,9 @@ ExitCode run(Tool& tool, const Flags& flags) {
 
   std::optional<api::Profile> profile;
   if (!flags.profile.empty()) {
-    profile.emplace(
-        std::make_unique<api::Profile::State>(ProgramView(*plan, program), [&](FileId file) {
-          return std::string_view(tool.files().file(file).path);
-        }));
+    profile.emplace(std::make_unique<api::Profile::State>(
+        ProgramView(*plan, program),
+        [&](FileId file) { return std::string_view(tool.files().file(file).path); }));
   }
   if (!issue_all(tool, flags, *invocation, microseconds, profile)) return tool.result();
   if (profile) tool.write_output(flags.profile, profile->chrome_trace());

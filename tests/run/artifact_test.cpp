@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "api_test.h"
+#include "loom/api/profile.h"
 #include "loom/command/artifact.h"
 #include "loom/runtime/cpu/count_allocations.h"
 
@@ -153,6 +154,7 @@ TEST(Artifact, ProgramsAreMaterializedFromAMappedFile) {
   Deployed made;
   ASSERT_TRUE(made.code) << made.messages.text();
   std::optional<api::Invocation> invocation;
+  std::optional<api::Profile> profile;
   {
     const ArtifactFile file(made.bytes);
     const auto plan = api::Plan::open(made.context, file.path(), made.messages);
@@ -175,9 +177,15 @@ TEST(Artifact, ProgramsAreMaterializedFromAMappedFile) {
         api::materialize(api::Device::cpu(1), *plan, 0, *executables, {}, made.messages);
     ASSERT_TRUE(program) << made.messages.text();
     invocation.emplace(*program);
+    profile.emplace(*program);
   }
   std::array<float, 4> input = {1, 2, 3, 4};
   std::array<float, 4> output = {};
+  ASSERT_TRUE(profile);
+  ASSERT_EQ(profile->commands().size(), 2u);
+  EXPECT_EQ(profile->commands()[1].kernel, "add");
+  EXPECT_EQ(profile->commands()[1].wave, 1u);
+  EXPECT_TRUE(profile->commands()[1].file.empty());
   ASSERT_TRUE(invocation->bind("input", storage(input), made.messages));
   ASSERT_TRUE(invocation->bind("output", storage(output), made.messages));
   ASSERT_TRUE(invocation->issue(made.messages)) << made.messages.text();

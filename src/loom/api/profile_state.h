@@ -15,8 +15,7 @@ namespace loom::api {
 
 struct Profile::State {
   // `path_of` names the files of locations.
-  State(const ProgramView& prepared,
-        const std::function<std::string_view(FileId)>& path_of);
+  State(const ProgramView& prepared, const std::function<std::string_view(FileId)>& path_of);
   // False when an error was reported.
   bool issue(loom::Invocation& invocation, Diagnostics& diagnostics);
 

@@ -74,6 +74,18 @@ TEST(Artifact, CountsAndTransientsOutOfPlaceAreRefused) {
   EXPECT_TRUE(refused([](PreparedProgram& p) { p.commands[2].indirect = 2; }));
 }
 
+TEST(Artifact, SymbolsThatNeedEscapesAreRefused) {
+  for (const char* symbol : {"a\"b", "a\\b", "a\nb", "a b", "\x7f", ""}) {
+    PreparedPlan plan = make_test_plan();
+    plan.entries[0].symbol = symbol;
+    Diagnostics diagnostics;
+    EXPECT_FALSE(read(write(plan), diagnostics)) << symbol;
+    plan = make_test_plan();
+    plan.programs[0].symbol = symbol;
+    EXPECT_FALSE(read(write(plan), diagnostics)) << symbol;
+  }
+}
+
 TEST(Artifact, SectionsAreAligned) {
   const PreparedPlan plan = make_test_plan();
   const std::string bytes = write(plan);
