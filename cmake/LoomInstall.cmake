@@ -26,3 +26,6 @@ write_basic_package_version_file(${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake
                                  COMPATIBILITY SameMajorVersion)
 install(FILES cmake/LoomConfig.cmake cmake/LoomCommand.cmake cmake/LoomKernels.cmake
               ${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake DESTINATION ${loom_package})
+# The optimizer's files, with the installer of its settings.
+install(PROGRAMS share/hyperloom/install.sh DESTINATION share/hyperloom)
+install(FILES share/hyperloom/.env.template DESTINATION share/hyperloom)
