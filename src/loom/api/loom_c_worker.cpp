@@ -215,6 +215,7 @@ loom_status loom_assemble(const loom_plan* plan, const loom_code* const* codes, 
   *executables = nullptr;
   return guarded([&] {
     std::vector<api::Code> given;
+    given.reserve(count);
     for (size_t i = 0; i < count; ++i) {
       given.push_back(codes[i] != nullptr ? codes[i]->value : api::Code());
     }

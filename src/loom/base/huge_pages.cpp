@@ -8,10 +8,13 @@ namespace loom {
 
 void prefer_huge_pages(const void* data, size_t bytes) {
   constexpr uintptr_t kHugePage = uintptr_t{2} << 20;
-  const auto begin = (reinterpret_cast<uintptr_t>(data) + kHugePage - 1) & ~(kHugePage - 1);
-  const auto end = (reinterpret_cast<uintptr_t>(data) + bytes) & ~(kHugePage - 1);
+  const auto address = reinterpret_cast<uintptr_t>(data);
+  const uintptr_t begin = (address + kHugePage - 1) & ~(kHugePage - 1);
+  const uintptr_t end = (address + bytes) & ~(kHugePage - 1);
+  if (begin >= end) return;
+  void* first = static_cast<std::byte*>(const_cast<void*>(data)) + (begin - address);
   // Refusal only means that the pages stay small.
-  if (begin < end) (void)::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_HUGEPAGE);
+  (void)::madvise(first, end - begin, MADV_HUGEPAGE);
 }
 
 }  // namespace loom
