@@ -36,9 +36,13 @@ struct Cursor {
 // Threads: any; calls take turns. Every call that changes something is durable when it returns.
 class Bus {
  public:
+  static constexpr size_t kKeptEvents = 5000;
+  static constexpr size_t kKeptTasks = 2000;
+
   explicit Bus(std::shared_ptr<Database> database);
 
-  // Errors: "unknown_topic", "invalid_priority", "duplicate_msg_id", "database" (disk full, ...).
+  // Every thousand messages the oldest are pruned along. Errors: "unknown_topic",
+  // "invalid_priority", "invalid_message", "duplicate_msg_id", "database" (disk full, ...).
   Result<Message> append(Message message);
   // Several in one transaction: all or none.
   Result<std::vector<Message>> append_all(std::vector<Message> messages);
@@ -54,8 +58,9 @@ class Bus {
   Result<Cursor> cursor(const std::string& agent) const;
   // Never moves backwards: a smaller seq changes nothing.
   Result<void> advance(const std::string& agent, int64_t seq, const std::string& msg_id);
-  // Keeps the newest `events` rows and undecided proposals, and the newest `tasks` finished tasks.
-  Result<void> prune(size_t events = 5000, size_t tasks = 2000);
+  // Keeps the newest `events` rows, the proposals that no verdict or decision answers, and the
+  // newest `tasks` finished tasks.
+  Result<void> prune(size_t events = kKeptEvents, size_t tasks = kKeptTasks);
 
   static const std::vector<std::string>& topics();
 

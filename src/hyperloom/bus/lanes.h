@@ -15,7 +15,7 @@ namespace hyperloom::bus {
 // Given back when it ends. Move-only; may end on another thread.
 class Lease {
  public:
-  Lease() = default;
+  Lease();
   Lease(Lease&&) noexcept;
   Lease& operator=(Lease&&) noexcept;
   ~Lease();

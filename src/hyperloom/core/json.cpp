@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "hyperloom/core/durable.h"
 #include "loom/base/file.h"
 
 namespace hyperloom {
@@ -64,6 +67,8 @@ Result<Json> parse_json(std::string_view text, const std::string& name) {
   } catch (const Json::parse_error& error) {
     const Place place = place_of(text, error.byte > 0 ? error.byte - 1 : 0);
     return fail("invalid_json", fmt::format("{}:{}:{}: not JSON", name, place.line, place.column));
+  } catch (const Json::out_of_range&) {
+    return fail("invalid_json", fmt::format("{}: holds a number that no double can hold", name));
   }
 }
 
@@ -75,11 +80,11 @@ Result<Json> read_json(const std::filesystem::path& path) {
 }
 
 Result<void> write_json(const std::filesystem::path& path, const Json& document) {
-  const std::string text = document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
-  if (auto written = loom::write_file(path.string(), text); !written) {
-    return fail("unwritable_file", fmt::format("{}: {}", path.string(), written.error().reason));
-  }
-  return {};
+  return write_durable(path, pretty(document));
+}
+
+std::string pretty(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 std::string compact(const Json& document) {

@@ -19,6 +19,8 @@ Result<Json> parse_json(std::string_view text, const std::string& name);
 Result<Json> read_json(const std::filesystem::path& path);
 // Indented, atomically replaced and synced. Errors: "unwritable_file".
 Result<void> write_json(const std::filesystem::path& path, const Json& document);
+// Indented, with a final line end; invalid UTF-8 is replaced.
+std::string pretty(const Json& document);
 // One line without spaces; invalid UTF-8 is replaced.
 std::string compact(const Json& document);
 

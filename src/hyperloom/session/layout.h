@@ -11,8 +11,8 @@ namespace hyperloom::session {
 
 namespace fs = std::filesystem;
 
-// USER_DATA_PATH, else /workspace/hyperloom if that is writable, else ./session; absolute.
-fs::path data_root(const Environment& environment);
+// USER_DATA_PATH, else `shared` if that is a folder that may be written, else ./session; absolute.
+fs::path data_root(const Environment& environment, const fs::path& shared = "/workspace/hyperloom");
 
 // The trees of one session below its data root.
 struct Layout {

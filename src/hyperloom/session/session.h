@@ -10,6 +10,9 @@
 
 namespace hyperloom::session {
 
+// Errors: "invalid_json", "unknown_schema_version", "invalid_manifest" naming the field.
+Result<Json> parse_manifest(std::string_view text, const std::string& name);
+
 // Holds the session's lock for as long as it lives (flock on a file opened no-follow, mode 0600,
 // which says {pid, host, started_at, heartbeat_at} of its owner). Move-only.
 class Session {
@@ -19,7 +22,7 @@ class Session {
   // the owner's pid and host, "unwritable_file".
   static Result<Session> create(const Layout& layout, const Json& workload, const Json& options);
   // Takes up one that create() made. Errors: "session_not_found", "session_already_running", those
-  // of SharedState::load.
+  // of parse_manifest(), SharedState::load and DecisionLog::open.
   static Result<Session> resume(const Layout& layout);
   // For `status` and `report`: the documents of a session, without its lock.
   struct View {

@@ -11,6 +11,10 @@
 
 namespace hyperloom::session {
 
+// The document that `text` holds, with the fields that every reader may expect. Errors:
+// "invalid_json", "unknown_schema_version", "invalid_state" naming the field.
+Result<Json> parse_state(std::string_view text, const std::string& name);
+
 // The only writer of state.json in this process. Field names are those of the behaviour
 // specification ("kernel_opt_task_attempts", "pending_kernel_integrations", "current_best", ...).
 // Each field has one owner: the room whose README lists it.
@@ -24,7 +28,7 @@ class SharedState {
   // A new document with `schema_version`, `revision` 0 and the fields every reader may expect; it
   // is on disk when this returns. Errors: "state_exists", "unwritable_file".
   static Result<SharedState> create(std::filesystem::path path, Json initial);
-  // Errors: "unreadable_file", "invalid_json", "unknown_schema_version".
+  // Errors: "unreadable_file", those of parse_state().
   static Result<SharedState> load(std::filesystem::path path);
   SharedState(SharedState&&) noexcept;
   SharedState& operator=(SharedState&&) noexcept;
