@@ -34,6 +34,12 @@ class Environment {
   // Exactly these.
   explicit Environment(std::map<std::string, std::string> values) : values_(std::move(values)) {}
 
+  // This one, and those of `values` that it does not set.
+  Environment with_defaults(std::map<std::string, std::string> values) const {
+    std::map<std::string, std::string> merged = values_;
+    merged.merge(values);
+    return Environment(std::move(merged));
+  }
   // What is set, the empty text included; nothing when it is unset.
   std::optional<std::string> raw(std::string_view name) const;
   // The value, or the table's default; names that have no row are a breached invariant. A value
