@@ -1,13 +1,13 @@
 # shellcheck shell=bash
-# Formats the C++ files. Sourced by ./dev.
+# Formats the C and C++ files. Sourced by ./dev.
 
-# cpp_files: every C++ file of the repository, NUL-separated.
+# cpp_files: every C and C++ file of the repository, NUL-separated.
 cpp_files() {
   local folder folders=()
   for folder in src tools tests bench examples; do
     [ ! -d "$folder" ] || folders+=("$folder")
   done
-  find "${folders[@]}" \( -name '*.cpp' -o -name '*.h' \) -type f -print0 |
+  find "${folders[@]}" \( -name '*.cpp' -o -name '*.h' -o -name '*.c' \) -type f -print0 |
     sort -z
 }
 

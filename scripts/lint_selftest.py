@@ -2,7 +2,8 @@
 """Proves that lint_structure.py sees what it is there to see.
 
 Each case plants one violation in a small clean tree and expects the lint to fail and to name the
-place. The last cases do the same to a copy of this repository, with its real table of rooms.
+place. Others do the same to a copy of this repository, with its real table of rooms, and to
+check_c_api.py.
 """
 
 import os
@@ -122,8 +123,24 @@ def repository_case():
                        "room 'hyperloom/core' may not include 'link'"))
 
 
+def c_api_cases():
+    """A function without a test, and one that is never misused."""
+    script = os.path.join(SCRIPTS, "check_c_api.py")
+    header = "loom_status loom_read(const char* path);\nsize_t loom_count(const loom_x* x);\n"
+    for test, wanted in [
+            ("MISUSE(loom_read(0));\nloom_count(NULL);\n", ""),
+            ("OK(loom_read(x));\nloom_count(NULL);\n", "loom_read is never called with a bad"),
+            ("MISUSE(loom_read(0));\n", "loom_count is called by no test")]:
+        with tempfile.TemporaryDirectory() as root:
+            write(root, "src/loom/api/loom_c.h", header)
+            write(root, "tests/run/c_api/x.c", test)
+            done = subprocess.run([sys.executable, script, f"--root={root}"], capture_output=True,
+                                  text=True, check=False)
+            yield expect("check_c_api", (done.returncode, done.stderr), wanted)
+
+
 def main():
-    results = [*synthetic_cases(), long_function_case(), repository_case()]
+    results = [*synthetic_cases(), long_function_case(), repository_case(), *c_api_cases()]
     print(f"{sum(results)} of {len(results)} cases passed")
     return 0 if all(results) else 1
 

@@ -11,7 +11,7 @@ static int fail(loom_messages* messages) {
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
   /* Functions are only ever added, so a library that is at least as new will do. */
-  if (loom_abi_version() < LOOM_ABI_VERSION) {
+  if (loom_abi_check(LOOM_ABI_VERSION) != LOOM_OK) {
     fputs("the Loom library is older than this program\n", stderr);
     return 1;
   }

@@ -23,6 +23,17 @@ for run in 1 2; do
 done
 expect 2 "$(find "$work/kernels" -type f | wc -l)" # one kernel, and the bytes in use
 expect '4 8 12 16' "$("$work/build/embed_c" "$work/embed/double.loom")"
+
+# An application that was compiled against a later header is refused before it does anything.
+mkdir -p "$work/later/loom/api"
+sed 's/^#define LOOM_ABI_VERSION .*/#define LOOM_ABI_VERSION 999/' \
+  "$work/installed/include/loom/api/loom_c.h" >"$work/later/loom/api/loom_c.h"
+cc -std=c11 -I"$work/later" "$work/embed/embed.c" -o "$work/embed_later" \
+  -L"$work/installed/lib" -lloom -Wl,-rpath,"$work/installed/lib"
+status=0
+output=$("$work/embed_later" "$work/embed/double.loom" 2>&1) || status=$?
+expect '1 the Loom library is older than this program' "$status $output"
+
 made=$work/build/double_command
 expect $'commands\nmanifest.json\nrequests\nx86_64' "$(LC_ALL=C ls "$made")"
 expect 'twice.loomcmd kernel-0.loombc kernel-0.o' \

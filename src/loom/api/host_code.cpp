@@ -18,9 +18,12 @@
 namespace loom {
 namespace {
 
-void copy_diagnostics(const Diagnostics& from, Diagnostics& to) {
+// What was said of a request, whose places mean nothing outside of it.
+void copy_without_places(const Diagnostics& from, Diagnostics& to) {
   for (const Diagnostic& d : from.all()) {
-    to.emit_as(d.severity, d.id, d.location, d.params).notes = d.notes;
+    std::vector<DiagNote> notes;
+    for (const DiagNote& note : d.notes) notes.push_back({{}, note.text});
+    to.emit_as(d.severity, d.id, {}, d.params).notes = std::move(notes);
   }
 }
 
@@ -71,24 +74,37 @@ bool elsewhere(const KernelRequest& request, const HostCodeOptions& options) {
   });
 }
 
-}  // namespace
-
-std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
-                                                  const HostCodeOptions& options,
-                                                  Diagnostics& diagnostics) {
+std::shared_ptr<const HostKernel> compile_alone(const KernelRequest& request,
+                                                const HostCodeOptions& options,
+                                                Diagnostics& diagnostics) {
   SourceFiles files;
   const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
   auto module = load_module(files, request.bytecode, name, diagnostics);
   if (!module) return nullptr;
   const OpId kernel = module->symbol(request.symbol);
-  LOOM_CHECK(kernel.valid() && module->op(kernel).kind == OpKind::KernelDef,
-             "a request holds its kernel");
+  if (!kernel.valid() || module->op(kernel).kind != OpKind::KernelDef) {
+    diagnostics.emit(
+        Diag::SymbolUnresolved, {},
+        {{"symbol", request.symbol}, {"repair", "name the kernel that the request defines"}});
+    return nullptr;
+  }
   PassContext context(*module, diagnostics, options.tables);
   if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return nullptr;
   KernelNeeds needs = kernel_needs(*module, kernel);
   auto code = code_for(request, *module, kernel, *options.engine, options, diagnostics);
   if (!code) return nullptr;
   return std::make_shared<HostKernel>(HostKernel{std::move(*code), std::move(needs)});
+}
+
+}  // namespace
+
+std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
+                                                  const HostCodeOptions& options,
+                                                  Diagnostics& diagnostics) {
+  Diagnostics own;
+  auto kernel = compile_alone(request, options, own);
+  copy_without_places(own, diagnostics);
+  return kernel;
 }
 
 bool HostCode::start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,
@@ -172,7 +188,7 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     if (results[i].kernel || elsewhere(requests[i], options)) continue;
     if (source == nullptr ||
         !report_in_source(requests[i].symbol, *source, *code->engine_, options.jit, diagnostics)) {
-      copy_diagnostics(results[i].diagnostics, diagnostics);
+      copy_without_places(results[i].diagnostics, diagnostics);
     }
   }
   if (diagnostics.error_count() != errors) return nullptr;

@@ -16,11 +16,6 @@
 
 namespace loom::api {
 
-struct LaunchConfig::State {
-  std::shared_ptr<Context::State> context;
-  loom::Module module;
-};
-
 namespace {
 
 // Operations of one evaluation; configurations are a few dozen.
@@ -46,7 +41,7 @@ const char* problem_of(const loom::Module& module, OpId op) {
 
 std::optional<LaunchConfig> LaunchConfig::read(const Context& context, std::string bytes,
                                                const std::string& name, Messages& messages) {
-  Diagnostics& diagnostics = messages.state().diagnostics;
+  Diagnostics& diagnostics = messages.state().of(*context.state());
   auto module = load_module(context.state()->open_files(), std::move(bytes), name, diagnostics,
                             {.form = InputForm::Bytecode});
   if (!module) return std::nullopt;
@@ -71,7 +66,7 @@ std::vector<std::string> LaunchConfig::kernels() const {
 std::optional<Geometry> LaunchConfig::evaluate(const std::string& kernel,
                                                std::span<const uint64_t> workload,
                                                Messages& messages) const {
-  Diagnostics& diagnostics = messages.state().diagnostics;
+  Diagnostics& diagnostics = messages.state().of(*state_->context);
   const loom::Module& module = state_->module;
   const OpId function = module.symbol(kernel);
   if (!function.valid()) {
@@ -119,6 +114,7 @@ std::optional<std::string> write_launch_config(LinkedModule module,
                                                const std::vector<std::string>& symbols,
                                                Messages& messages) {
   loom::Module& linked = module.state().module;
+  Diagnostics& diagnostics = messages.state().of(*module.state().context);
   std::vector<OpId> kernels;
   if (symbols.empty()) {
     for_each_op(linked, linked.body(), [&](OpId op) {
@@ -128,15 +124,13 @@ std::optional<std::string> write_launch_config(LinkedModule module,
   for (const std::string& symbol : symbols) {
     const OpId op = linked.symbol(symbol);
     if (!op.valid() || linked.op(op).kind != OpKind::KernelDef) {
-      messages.state().diagnostics.emit(
-          Diag::SymbolUnresolved, {},
-          {{"symbol", symbol}, {"repair", "name a kernel that the module defines"}});
+      diagnostics.emit(Diag::SymbolUnresolved, {},
+                       {{"symbol", symbol}, {"repair", "name a kernel that the module defines"}});
       return std::nullopt;
     }
     kernels.push_back(op);
   }
-  return loom::write_launch_config(linked, kernels, x86_selection().target,
-                                   messages.state().diagnostics);
+  return loom::write_launch_config(linked, kernels, x86_selection().target, diagnostics);
 }
 
 }  // namespace loom::api

@@ -32,6 +32,11 @@ SourceFiles& Context::State::open_files() {
   return files;
 }
 
+Diagnostics& Messages::State::of(const Context::State& source) {
+  LOOM_CHECK(quotes(source), "messages are of the context of what they are about, or over it");
+  return diagnostics;
+}
+
 Messages::Messages(const Context& context) : state_(std::make_unique<State>(context.state())) {}
 Messages::Messages(Messages&&) noexcept = default;
 Messages& Messages::operator=(Messages&&) noexcept = default;
@@ -104,7 +109,7 @@ bool Modules::add_file(const std::string& path, Messages& messages) {
 
 bool Modules::add(std::string bytes, const std::string& name, Messages& messages) {
   auto module = load_module(state_->context->open_files(), std::move(bytes), name,
-                            messages.state().diagnostics);
+                            messages.state().of(*state_->context));
   if (!module) return false;
   state_->inputs.push_back({std::move(*module), name});
   return true;
@@ -127,7 +132,7 @@ std::string LinkedModule::bytecode() const { return write_bytecode(state_->modul
 
 std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
                                  const LinkOptions& options, Messages& messages) {
-  Diagnostics& diagnostics = messages.state().diagnostics;
+  Diagnostics& diagnostics = messages.state().of(*inputs.state().context);
   loom::LinkOptions link_options;
   link_options.roots = options.roots;
   link_options.specialize = options.specialize;
@@ -193,7 +198,8 @@ std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options,
       return true;
     };
   }
-  auto plan = loom::prepare(module.state().module, wanted, recipient, messages.state().diagnostics);
+  auto plan = loom::prepare(module.state().module, wanted, recipient,
+                            messages.state().of(*module.state().context));
   if (options.recipient != nullptr) {
     if (plan) {
       options.recipient->commit();
@@ -219,8 +225,8 @@ ProgramView Plan::State::program(size_t index) const {
 
 std::optional<Plan> Plan::open(const Context& context, const std::string& path,
                                Messages& messages) {
-  auto artifact =
-      CommandArtifact::open(context.state()->open_files(), path, messages.state().diagnostics);
+  auto artifact = CommandArtifact::open(context.state()->open_files(), path,
+                                        messages.state().of(*context.state()));
   if (!artifact) return std::nullopt;
   auto state = std::make_shared<State>();
   const ProgramView& program = artifact->program();
@@ -303,8 +309,8 @@ std::optional<Executables> compile(const Plan& plan, const CompileOptions& optio
   if (!settings.start_engine(options, messages)) return std::nullopt;
   const Plan::State& from = *plan.state();
   const std::lock_guard lock(from.compiling);
-  auto code = HostCode::compile(from.plan, from.requests,
-                                from.source != nullptr ? &from.source->module : nullptr,
+  const bool quotes = from.source != nullptr && messages.state().quotes(*from.source->context);
+  auto code = HostCode::compile(from.plan, from.requests, quotes ? &from.source->module : nullptr,
                                 settings.host, messages.state().diagnostics);
   if (!code) return std::nullopt;
   return Executables(

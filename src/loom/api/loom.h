@@ -19,7 +19,12 @@
 // memory throws (std::bad_alloc). Objects are handles: moving one is cheap, and each keeps alive
 // what it was made from, so they may be destroyed in any order. A moved-from object may only be
 // destroyed or assigned to. Arguments that break a rule stated here (a number past a count, a plan
-// with another plan's executables) end the process, as a breached invariant does.
+// with another plan's executables) end the process, as a breached invariant does; loom_c.h has the
+// same functions with a status instead.
+//
+// Messages are of the context of what they are about, or of one over it, so that they can quote
+// source. Those of plans, code, programs and issues quote none and may be of any context; only
+// compile(Plan) gives places where they can be quoted.
 //
 // Threads: a Context with its Messages, Modules, Module and links belongs to one thread at a time,
 // and so does a Workspace. Library, Plan, Code, Executables, Program, Device and Storage are
@@ -318,6 +323,7 @@ class LaunchConfig {
 
   struct State;
   explicit LaunchConfig(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  const std::shared_ptr<const State>& state() const { return state_; }
 
  private:
   std::shared_ptr<const State> state_;

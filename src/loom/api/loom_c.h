@@ -3,8 +3,12 @@
  *
  * Handles are created and destroyed by the functions named for that; destroying NULL does nothing.
  * Each keeps alive what it was made from, so they may be destroyed in any order. Functions that can
- * fail return LOOM_OK or say why in `messages`, which is never NULL. Strings are UTF-8, end with a
- * zero byte and are copied unless it says otherwise.
+ * fail return LOOM_OK or say why in `messages`, which are of the context of what they are about, or
+ * of one over it. No function ends the process: an argument that breaks a rule, such as NULL where
+ * it does not say that it may be, a number past a count, a struct without its size or a handle that
+ * belongs to another one's context, plan, program or device, gives LOOM_MISUSE, or NULL, 0 or "" in
+ * place of a status, and changes nothing. What is returned through a pointer is NULL or empty then.
+ * Strings are UTF-8, end with a zero byte and are copied unless it says otherwise.
  *
  * Threads: a context with its messages, modules and links belongs to one thread at a time, and so
  * does a workspace. Libraries, plans, codes, executables, devices, programs and storages are
@@ -21,7 +25,7 @@ extern "C" {
 #endif
 
 #define LOOM_ABI_VERSION 3
-/* The version of the library that was linked; at least the one that was compiled against. */
+/* The version of the library that was linked. */
 uint32_t loom_abi_version(void);
 
 typedef enum loom_status {
@@ -30,6 +34,11 @@ typedef enum loom_status {
   LOOM_OUT_OF_MEMORY = 2, /* nothing was changed */
   LOOM_MISUSE = 3         /* an argument breaks the rules of the function */
 } loom_status;
+
+/* LOOM_OK where a program that was compiled against that version of this header may use the
+ * library, which is at least as new; pass LOOM_ABI_VERSION. LOOM_MISUSE otherwise, and then nothing
+ * else of the library may be called. */
+loom_status loom_abi_check(uint32_t compiled_against); /* since version 3 */
 
 /* Bytes that live as long as the handle they came from, unless it says otherwise. */
 typedef struct loom_bytes {

@@ -4,6 +4,7 @@
 using namespace loom::c;
 
 loom_profile* loom_profile_create(const loom_program* program) {
+  if (missing(program)) return nullptr;
   return created<loom_profile>(
       [&] { return new loom_profile{api::Profile(program->value), program->value, {}}; });
 }
@@ -11,18 +12,21 @@ void loom_profile_destroy(loom_profile* profile) { delete profile; }
 
 loom_status loom_issue_profiled(loom_invocation* invocation, loom_profile* profile,
                                 loom_messages* messages) {
-  if (invocation->value.in_flight() || invocation->program.state() != profile->program.state()) {
+  if (missing(invocation, profile, messages) || invocation->value.in_flight() ||
+      invocation->program.state() != profile->program.state()) {
     return LOOM_MISUSE;
   }
   return guarded([&] { return status(invocation->value.issue(profile->value, messages->value)); });
 }
 
 size_t loom_profile_command_count(const loom_profile* profile) {
-  return profile->value.commands().size();
+  return missing(profile) ? 0 : profile->value.commands().size();
 }
 loom_status loom_profile_command(const loom_profile* profile, size_t index,
                                  loom_profiled_command* command) {
-  if (index >= profile->value.commands().size()) return LOOM_MISUSE;
+  if (missing(profile) || sizeless(command) || index >= profile->value.commands().size()) {
+    return LOOM_MISUSE;
+  }
   const api::ProfiledCommand& from = profile->value.commands()[index];
   loom_profiled_command made{};
   made.kernel = bytes(from.kernel);
@@ -41,6 +45,7 @@ loom_status loom_profile_command(const loom_profile* profile, size_t index,
 }
 loom_status loom_profile_operand(const loom_profile* profile, size_t command, size_t index,
                                  loom_profiled_operand* operand) {
+  if (missing(profile) || sizeless(operand)) return LOOM_MISUSE;
   const auto commands = profile->value.commands();
   if (command >= commands.size() || index >= commands[command].operands.size()) return LOOM_MISUSE;
   const api::ProfiledOperand& from = commands[command].operands[index];
@@ -51,11 +56,13 @@ loom_status loom_profile_operand(const loom_profile* profile, size_t command, si
 }
 
 size_t loom_profile_dispatch_count(const loom_profile* profile) {
-  return profile->value.dispatches().size();
+  return missing(profile) ? 0 : profile->value.dispatches().size();
 }
 loom_status loom_profile_dispatch(const loom_profile* profile, size_t index,
                                   loom_profiled_dispatch* dispatch) {
-  if (index >= profile->value.dispatches().size()) return LOOM_MISUSE;
+  if (missing(profile) || sizeless(dispatch) || index >= profile->value.dispatches().size()) {
+    return LOOM_MISUSE;
+  }
   const api::ProfiledDispatch& from = profile->value.dispatches()[index];
   loom_profiled_dispatch made{};
   made.command = from.command;
@@ -68,9 +75,13 @@ loom_status loom_profile_dispatch(const loom_profile* profile, size_t index,
   give(made, dispatch);
   return LOOM_OK;
 }
-uint64_t loom_profile_duration(const loom_profile* profile) { return profile->value.duration(); }
+uint64_t loom_profile_duration(const loom_profile* profile) {
+  return missing(profile) ? 0 : profile->value.duration();
+}
 loom_status loom_profile_chrome_trace(loom_profile* profile, loom_bytes* text) {
+  if (missing(text)) return LOOM_MISUSE;
   *text = {nullptr, 0};
+  if (missing(profile)) return LOOM_MISUSE;
   return guarded([&] {
     profile->written = profile->value.chrome_trace();
     *text = bytes(profile->written);

@@ -11,6 +11,7 @@
 #include "loom/api/loom.h"
 #include "loom/api/loom_c.h"
 #include "loom/api/profile.h"
+#include "loom/api/state.h"
 
 namespace api = loom::api;
 
@@ -29,7 +30,7 @@ struct loom_library {
   api::Library value;
 };
 struct loom_linked {
-  std::optional<api::LinkedModule> value;
+  std::optional<api::LinkedModule> value;  // empty once it is used up
   std::string written;
 };
 struct loom_launch_config {
@@ -106,6 +107,31 @@ T* created(F&& body) noexcept {
 
 inline loom_status status(bool good) { return good ? LOOM_OK : LOOM_FAILED; }
 
+// Whether something that a function needs is not there, which is misuse.
+template <class... T>
+bool missing(const T*... pointers) {
+  return ((pointers == nullptr) || ...);
+}
+inline bool missing_bytes(const void* data, size_t size) { return data == nullptr && size != 0; }
+inline bool missing_strings(const loom_strings& list) {
+  if (list.count == 0) return false;
+  return list.items == nullptr ||
+         std::find(list.items, list.items + list.count, nullptr) != list.items + list.count;
+}
+// Whether a struct of the caller does not even say how large it is.
+template <class T>
+bool sizeless(const T* given) {
+  return given == nullptr || given->struct_size < sizeof(size_t);
+}
+// Whether the messages cannot quote what is of that context.
+inline bool foreign(loom_messages* messages, const api::Context::State& context) {
+  return !messages->value.state().quotes(context);
+}
+// Whether nothing may be read into the context, or the messages are not its.
+inline bool closed(const api::Context& context, loom_messages* messages) {
+  return context.state()->frozen || foreign(messages, *context.state());
+}
+
 inline loom_bytes bytes(std::string_view view) { return {view.data(), view.size()}; }
 
 inline std::vector<std::string> strings(const loom_strings& from) {
@@ -126,8 +152,13 @@ void give(T value, T* to) {
   std::memcpy(static_cast<void*>(to), &value, std::min(to->struct_size, sizeof(T)));
 }
 
+inline std::string copied(const void* data, size_t size) {
+  return size == 0 ? std::string() : std::string(static_cast<const char*>(data), size);
+}
 inline std::string text(const char* given) { return given != nullptr ? given : ""; }
 
+// Whether they say all that they must; null ones do.
+bool may_compile(const loom_compile_options* options);
 api::CompileOptions compile_options(const loom_compile_options* options);
 inline void give_request(const api::KernelRequest& from, loom_kernel_request* to) {
   give({0, from.ordinal, bytes(from.symbol), bytes(from.export_name), bytes(from.bytecode)}, to);

@@ -16,7 +16,7 @@ Module::~Module() = default;
 std::optional<Module> Module::read(const Context& context, std::string bytes,
                                    const std::string& name, Messages& messages) {
   auto module = load_module(context.state()->open_files(), std::move(bytes), name,
-                            messages.state().diagnostics);
+                            messages.state().of(*context.state()));
   if (!module) return std::nullopt;
   return Module(std::make_unique<State>(State{context.state(), std::move(*module)}));
 }
@@ -34,11 +34,11 @@ bool Module::replace_kernel(const std::string& name, const Module& from,
                             const std::string& replacement, Messages& messages) {
   LOOM_CHECK(from.state().context == state_->context, "both modules are of one context");
   return loom::replace_kernel(state_->module, name, from.state().module, replacement,
-                              messages.state().diagnostics);
+                              messages.state().of(*state_->context));
 }
 
 bool Module::bind_config(const std::string& key, const std::string& value, Messages& messages) {
-  return bind_configuration(state_->module, key, value, messages.state().diagnostics);
+  return bind_configuration(state_->module, key, value, messages.state().of(*state_->context));
 }
 
 std::string Module::text() const { return print_text(state_->module); }

@@ -30,6 +30,13 @@ struct Context::State {
 
 struct Messages::State {
   explicit State(std::shared_ptr<Context::State> of) : context(std::move(of)) {}
+  // Whether they can quote the files of `source`.
+  bool quotes(const Context::State& source) const {
+    return context.get() == &source || context->base.get() == &source;
+  }
+  // For what is of `source`.
+  Diagnostics& of(const Context::State& source);
+
   std::shared_ptr<Context::State> context;
   Diagnostics diagnostics;
 };
@@ -50,6 +57,11 @@ struct Module::State {
 };
 
 struct LinkedModule::State {
+  std::shared_ptr<Context::State> context;
+  loom::Module module;
+};
+
+struct LaunchConfig::State {
   std::shared_ptr<Context::State> context;
   loom::Module module;
 };
