@@ -16,6 +16,8 @@ struct Options {
   unsigned functions = 3;
   unsigned operations = 30;  // at the top of each function; regions have a few each
   unsigned depth = 3;        // of nested regions
+  // Leaves out operations whose results depend on how an elementary function is computed.
+  bool exact_only = false;
 };
 
 class Generator {

@@ -51,6 +51,8 @@ bool is_conversion(OpKind op) {
     case ScalarExtUI:
     case ScalarTruncI:
     case ScalarBitcast:
+    case ScalarBitfieldExtractU:
+    case ScalarBitfieldExtractS:
       return true;
     default:
       return false;
@@ -73,6 +75,19 @@ bool is_elementary(OpKind op) {
     case ScalarSiluF:
     case ScalarGeluF:
     case ScalarPowF:
+    case ScalarExpm1F:
+    case ScalarLog10F:
+    case ScalarLog1pF:
+    case ScalarCbrtF:
+    case ScalarSoftplusF:
+    case ScalarErfcF:
+    case ScalarSinTurnsF:
+    case ScalarCosTurnsF:
+    case ScalarTanF:
+    case ScalarAsinF:
+    case ScalarAcosF:
+    case ScalarAtanF:
+    case ScalarAtan2F:
       return true;
     default:
       return false;
@@ -191,6 +206,10 @@ class Builder {
       if (spec.form == AttrForm::Flags && case_.attrs.flags != 0) {
         attrs.emplace_back(spec.name, Attr::flags(case_.attrs.flags));
       }
+    }
+    if (case_.attrs.width != 0) {
+      attrs.emplace_back("offset", Attr::integer(case_.attrs.offset));
+      attrs.emplace_back("width", Attr::integer(case_.attrs.width));
     }
     if (case_.attrs.scale != 0) attrs.emplace_back("scale", Attr::floating(case_.attrs.scale));
     return attrs;
@@ -328,6 +347,9 @@ std::vector<EvalAttrs> variants(const OpInfo& info) {
       all = {{.flags = 0}, {.flags = kNsw}, {.flags = kNuw}, {.flags = kNsw | kNuw}};
     }
   }
+  if (info.kind == ScalarBitfieldExtractU || info.kind == ScalarBitfieldExtractS) {
+    all = {{.offset = 0, .width = 1}, {.offset = 3, .width = 4}, {.offset = 0, .width = 8}};
+  }
   if (info.kind == ScalarGeluF) {
     all[static_cast<size_t>(GeluForm::Logistic)].scale = kScale;
   }
@@ -428,7 +450,7 @@ std::vector<OpKind> scalar_ops() {
   std::vector<OpKind> ops;
   for (size_t i = 0; i < kOpKindCount; ++i) {
     const OpInfo& info = op_info(static_cast<OpKind>(i));
-    if ((info.dialect != "index" && info.dialect != "scalar") || info.tier != Tier::T1) continue;
+    if (info.dialect != "index" && info.dialect != "scalar") continue;
     if (info.operands.empty() || info.operands[0].arity != Arity::Single) continue;
     ops.push_back(info.kind);
   }

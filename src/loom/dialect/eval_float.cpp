@@ -139,24 +139,30 @@ double round_even(double x) {
   return std::copysign(even, x);
 }
 
-// Sine of an angle in turns: exact at quarter turns. The argument is reduced before it is scaled.
-double sin_turns(double x) {
+// Sine and cosine of an angle in [0, 1/4] turns, scaled only below an eighth, so that neither loses
+// digits near its zero.
+double sin_quarter(double turns) {
   constexpr double kTwoPi = 6.28318530717958647693;
+  return turns > 0.125 ? std::cos(kTwoPi * (0.25 - turns)) : std::sin(kTwoPi * turns);
+}
+double cos_quarter(double turns) { return sin_quarter(0.25 - turns); }
+
+// The angle in turns, reduced exactly to [-1/2, 1/2].
+double part_of_turn(double x) { return std::remainder(x, 1.0); }
+
+// A whole or half turn gives a zero with the sign of x.
+double sin_turns(double x) {
   if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
-  const double part = std::fmod(x, 1.0);  // exact, in (-1, 1)
-  if (std::fmod(part, 0.5) == 0) return std::copysign(0.0, x);
-  if (std::fmod(part, 0.25) == 0) return part == 0.25 || part == -0.75 ? 1.0 : -1.0;
-  return std::sin(kTwoPi * part);
+  const double part = part_of_turn(x);
+  const double size = std::fabs(part);
+  const double sine = sin_quarter(size > 0.25 ? 0.5 - size : size);
+  return std::copysign(sine, sine == 0 ? x : part);
 }
 
 double cos_turns(double x) {
-  constexpr double kTwoPi = 6.28318530717958647693;
   if (!std::isfinite(x)) return std::numeric_limits<double>::quiet_NaN();
-  const double part = std::fabs(std::fmod(x, 1.0));  // in [0, 1)
-  if (part == 0) return 1.0;
-  if (part == 0.5) return -1.0;
-  if (part == 0.25 || part == 0.75) return 0.0;
-  return std::cos(kTwoPi * part);
+  const double size = std::fabs(part_of_turn(x));
+  return size > 0.25 ? 0.0 - cos_quarter(0.5 - size) : cos_quarter(size);
 }
 
 // log(1 + e^x) without overflow for large and without loss for small x.

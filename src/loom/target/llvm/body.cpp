@@ -49,14 +49,14 @@ llvm::Value* BodyLowering::place(std::span<const ValueId> operands, std::span<co
 }
 
 size_t BodyLowering::component_count(TypeId type) const {
-  const size_t rank = module_.types[type].rank();
-  return rank > 1 ? rank : 1;
+  const Type& info = module_.types[type];
+  return info.kind == TypeKind::View && info.rank() > 1 ? info.rank() : 1;
 }
 
 void BodyLowering::append_types(TypeId type, std::vector<llvm::Type*>& types) const {
   const Type& info = module_.types[type];
-  if (info.is_scalar()) {
-    types.push_back(llvm_type(builder_.getContext(), info.element));
+  if (info.is_scalar() || info.kind == TypeKind::Vector) {
+    types.push_back(llvm_value_type(builder_.getContext(), info));
     return;
   }
   types.push_back(builder_.getPtrTy());
@@ -139,6 +139,9 @@ void BodyLowering::run(RegionId region) {
       case KernelReturn:
         end_region(op);
         break;
+      case ScfCondition:
+        end_condition(op);
+        break;
       default:
         lower_op(op);
     }
@@ -153,6 +156,12 @@ void BodyLowering::lower_op(OpId op) {
       return open_if(op);
     case ScfSelect:
       return emit_select(op);
+    case ScfSwitch:
+      return open_switch(op);
+    case ScfLookup:
+      return emit_lookup(op);
+    case ScfWhile:
+      return open_while(op);
     case FuncCall:
       return is_inlined_call(module_, op) ? open_call(op) : emit_call(op);
     case BufferAlloca:
@@ -178,6 +187,10 @@ void BodyLowering::end_region(OpId terminator) {
       return close_for(yielded);
     case Frame::Kind::If:
       return close_if(yielded);
+    case Frame::Kind::Switch:
+      return close_switch(yielded);
+    case Frame::Kind::While:
+      return close_while(yielded);
     case Frame::Kind::Call: {
       const OpId call = frames_.back().op;
       frames_.pop_back();
@@ -334,8 +347,12 @@ void BodyLowering::emit_scalar_op(OpId op) {
   if (kind == IndexAssume || kind == ScalarAssume) {
     return bind_all(results_of(op), components_of(module_.operands(op)));
   }
+  if (info.dialect == "vector") return emit_vector_op(op);
   const ValueId result = module_.result(op);
   const ScalarKind to = module_.types[module_.type_of(result)].element;
+  if (kind == ScalarPoison) {
+    return bind(result, llvm::Constant::getNullValue(llvm_type(builder_.getContext(), to)));
+  }
   if (kind == IndexConstant || kind == ScalarConstant || kind == ConfigGet) {
     const unsigned slot = kind == IndexConstant ? attr_slot(IndexConstant, "value")
                                                 : attr_slot(ScalarConstant, "value");
@@ -349,11 +366,19 @@ void BodyLowering::emit_scalar_op(OpId op) {
     LOOM_CHECK(queries_ != nullptr, "a kernel query outside a kernel");
     return bind(result, queries_->query(kind, static_cast<Axis>(attrs.choice)));
   }
-  Components operands = components_of(module_.operands(op));
+  emit_computation(op, kind);
+}
+
+// An operation that computes one value from its operands: itself, or in each lane `scalar_kind`.
+void BodyLowering::emit_computation(OpId op, OpKind scalar_kind) {
+  const ValueId result = module_.result(op);
+  const EvalAttrs attrs = eval_attrs(module_, op);
+  const Components operands = components_of(module_.operands(op));
   const ScalarKind from = module_.types[module_.type_of(module_.operand(op, 0))].element;
-  const bool is_float_op = (is_float(from) || is_float(to)) && kind != ScalarBitcast;
-  bind(result, is_float_op ? floats_.emit(kind, attrs, operands, from, to)
-                           : emit_integer_op(builder_, kind, attrs, operands, from, to));
+  const ScalarKind to = module_.types[module_.type_of(result)].element;
+  const bool is_float_op = (is_float(from) || is_float(to)) && scalar_kind != ScalarBitcast;
+  bind(result, is_float_op ? floats_.emit(scalar_kind, attrs, operands, from, to)
+                           : emit_integer_op(builder_, scalar_kind, attrs, operands, from, to));
 }
 
 }  // namespace loom

@@ -2,8 +2,9 @@
 //
 // A value becomes its components: a scalar one value, a buffer the address of its first byte, a
 // view of rank r that address and the r-1 element strides of its outer axes (the last axis of a
-// dense view has stride 1, and so have its subviews). A function takes the components of its
-// arguments, then the extents that only its view types name, as i64. Nesting depth costs no stack.
+// dense view has stride 1, and so have its subviews), a vector one LLVM vector of its lanes. A
+// function takes the components of its arguments, then the extents that only its view types name,
+// as i64. Nesting depth costs no stack.
 #pragma once
 
 #include <memory>
@@ -68,7 +69,7 @@ class BodyLowering {
   void bind_all(std::span<const ValueId> ids, std::span<llvm::Value* const> from);
   std::vector<ValueId> results_of(OpId op) const;
 
-  // --- control (body.cpp, calls.cpp) ---
+  // --- control (body.cpp, control.cpp, calls.cpp) ---
   void run(RegionId region);
   void lower_op(OpId op);
   void end_region(OpId terminator);
@@ -76,6 +77,12 @@ class BodyLowering {
   void close_for(const Components& yielded);
   void open_if(OpId op);
   void close_if(const Components& yielded);
+  void open_switch(OpId op);
+  void close_switch(const Components& yielded);
+  void open_while(OpId op);
+  void end_condition(OpId terminator);
+  void close_while(const Components& yielded);
+  void emit_lookup(OpId op);
   void emit_select(OpId op);
   void hint_unrolling(OpId loop, llvm::Value* branch);
   llvm::BasicBlock* new_block();
@@ -85,7 +92,7 @@ class BodyLowering {
   void define(OpId function);
   void open_call(OpId op);
   void emit_call(OpId op);
-  void emit_return(const Components& values);
+  void emit_return(Components values);
   Components extents_for(OpId call, OpId callee);
 
   // --- memory (memory.cpp) ---
@@ -107,6 +114,34 @@ class BodyLowering {
   bool is_kernel_root(ValueId buffer) const;
 
   void emit_scalar_op(OpId op);
+  void emit_computation(OpId op, OpKind scalar_kind);
+
+  // --- vectors (vector_ops.cpp, vector_lanes.cpp, vector_memory.cpp) ---
+  bool is_empty_vector(ValueId id) const;
+  bool has_no_lanes(OpId op) const;
+  void emit_vector_op(OpId op);
+  llvm::Value* splat(llvm::Value* scalar, unsigned lanes);
+  llvm::Value* count_up(llvm::Value* base, llvm::Value* step, unsigned lanes);
+  llvm::Value* combine(CombiningKind kind, uint64_t flags, ScalarKind element, llvm::Value* a,
+                       llvm::Value* b);
+  llvm::Value* fold_lanes(CombiningKind kind, uint64_t flags, ScalarKind element,
+                          llvm::Value* vector, llvm::Value* initial);
+  llvm::Value* emit_reduce(OpId op);
+  llvm::Value* emit_reduce_axes(OpId op);
+  llvm::Value* emit_dot(OpId op);
+  llvm::Value* emit_group_dot(OpId op);
+  llvm::Value* emit_bits(OpId op);
+  llvm::Value* join(std::span<llvm::Value* const> parts);
+  llvm::Value* pick_lanes(llvm::Value* from, std::span<const uint64_t> lanes);
+  bool moves_lanes(OpId op) const;
+  void emit_lane_moves(OpId op);
+  llvm::Value* dynamic_lane(OpId op, unsigned vector_operand, std::span<const int64_t> fixed);
+  llvm::Value* emit_dynamic_extract(OpId op);
+  llvm::Value* emit_dynamic_insert(OpId op);
+  llvm::Value* emit_dynamic_slice(OpId op);
+  llvm::Value* emit_table_lookup(OpId op);
+  std::vector<llvm::Value*> row_addresses(llvm::Value* first, ValueId view, const Type& vector);
+  void emit_vector_memory_op(OpId op);
 
   const Module& module_;
   const LoweringPlan& plan_;

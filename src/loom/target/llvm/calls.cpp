@@ -22,6 +22,25 @@ RegionId body_of(const Module& module, OpId function) {
   return module.op_region(function, region_slot(FuncDef, "body"));
 }
 
+// LLVM passes vectors of i1 in mask registers, and fails to at odd widths: they cross as bytes.
+bool is_mask(llvm::Type* type) { return type->isVectorTy() && type->getScalarSizeInBits() == 1; }
+
+llvm::Type* across(llvm::Type* type) { return is_mask(type) ? type->getWithNewBitWidth(8) : type; }
+
+void widen_masks(llvm::IRBuilderBase& b, std::vector<llvm::Value*>& values) {
+  for (llvm::Value*& value : values) {
+    if (is_mask(value->getType())) value = b.CreateZExt(value, across(value->getType()));
+  }
+}
+
+// The inverse, for values that are of these types inside.
+void narrow_masks(llvm::IRBuilderBase& b, std::span<llvm::Type* const> types,
+                  std::vector<llvm::Value*>& values) {
+  for (size_t i = 0; i < types.size(); ++i) {
+    if (is_mask(types[i])) values[i] = b.CreateTrunc(values[i], types[i]);
+  }
+}
+
 }  // namespace
 
 void BodyLowering::lower_functions() {
@@ -41,6 +60,8 @@ llvm::Function* BodyLowering::declare(OpId function) {
        module_.args(module_.op_region(function, region_slot(FuncDef, "results")))) {
     append_types(module_.type_of(result), results);
   }
+  for (llvm::Type*& type : parameters) type = across(type);
+  for (llvm::Type*& type : results) type = across(type);
   llvm::Type* result = builder_.getVoidTy();
   if (results.size() == 1) result = results[0];
   if (results.size() > 1) result = llvm::StructType::get(builder_.getContext(), results);
@@ -61,8 +82,11 @@ void BodyLowering::define(OpId function) {
   builder_.SetInsertPoint(entry_);
   Components parameters;
   for (llvm::Argument& parameter : target->args()) parameters.push_back(&parameter);
-  std::span<llvm::Value* const> rest = parameters;
   const RegionId body = body_of(module_, function);
+  std::vector<llvm::Type*> types;
+  for (const ValueId arg : module_.args(body)) append_types(module_.type_of(arg), types);
+  narrow_masks(builder_, types, parameters);
+  std::span<llvm::Value* const> rest = parameters;
   for (const ValueId arg : module_.args(body)) bind_components(arg, rest);
   for (const ValueId extent : introduced_extents(module_, body)) {
     bind(extent, rest[0]);
@@ -71,7 +95,8 @@ void BodyLowering::define(OpId function) {
   run(body);
 }
 
-void BodyLowering::emit_return(const Components& values) {
+void BodyLowering::emit_return(Components values) {
+  widen_masks(builder_, values);
   if (values.empty()) {
     builder_.CreateRetVoid();
   } else if (values.size() == 1) {
@@ -119,6 +144,7 @@ void BodyLowering::open_call(OpId op) {
 void BodyLowering::emit_call(OpId op) {
   const OpId callee = callee_of(module_, op);
   Components operands = components_of(module_.operands(op));
+  widen_masks(builder_, operands);
   const Components extents = extents_for(op, callee);
   operands.insert(operands.end(), extents.begin(), extents.end());
   llvm::Function* const function = functions_.at(callee.index());
@@ -131,6 +157,9 @@ void BodyLowering::emit_call(OpId op) {
   } else if (!function->getReturnType()->isVoidTy()) {
     results.push_back(call);
   }
+  std::vector<llvm::Type*> types;
+  for (const ValueId result : results_of(op)) append_types(module_.type_of(result), types);
+  narrow_masks(builder_, types, results);
   bind_all(results_of(op), results);
 }
 

@@ -126,7 +126,19 @@ llvm::CmpInst::Predicate predicate_of(CmpFPredicate predicate) {
 
 }  // namespace
 
-llvm::Value* FloatOps::i32(uint32_t value) { return builder_.getInt32(value); }
+llvm::Value* FloatOps::i32(uint32_t value) { return llvm::ConstantInt::get(integers(32), value); }
+
+llvm::Type* FloatOps::shaped(llvm::Type* scalar) const {
+  return lanes_ == 0 ? scalar : llvm::FixedVectorType::get(scalar, lanes_);
+}
+llvm::Type* FloatOps::integers(unsigned bits) const { return shaped(builder_.getIntNTy(bits)); }
+llvm::Type* FloatOps::halves() const { return shaped(builder_.getHalfTy()); }
+llvm::Type* FloatOps::singles() const { return shaped(builder_.getFloatTy()); }
+llvm::Type* FloatOps::doubles() const { return shaped(builder_.getDoubleTy()); }
+
+llvm::Value* FloatOps::like_bits(llvm::Value* x, uint64_t value) {
+  return llvm::ConstantInt::get(x->getType(), value);
+}
 
 llvm::Value* FloatOps::like(llvm::Value* x, double value) {
   return llvm::ConstantFP::get(x->getType(), value);
@@ -139,22 +151,22 @@ llvm::Value* FloatOps::widen(llvm::Value* value, ScalarKind from) {
   if (!is_narrow_float(from)) return value;
   auto& b = builder_;
   if (from == ScalarKind::BF16) {
-    return b.CreateBitCast(b.CreateShl(b.CreateZExt(value, b.getInt32Ty()), 16), b.getFloatTy());
+    return b.CreateBitCast(b.CreateShl(b.CreateZExt(value, integers(32)), 16), singles());
   }
   if (from == ScalarKind::F16 && converts_half_) {
-    return b.CreateFPExt(b.CreateBitCast(value, b.getHalfTy()), b.getFloatTy());
+    return b.CreateFPExt(b.CreateBitCast(value, halves()), singles());
   }
   const Layout f = layout_of(from);
-  llvm::Value* const bits = b.CreateZExt(value, b.getInt32Ty());
+  llvm::Value* const bits = b.CreateZExt(value, integers(32));
   llvm::Value* const magnitude = b.CreateAnd(bits, f.magnitude_mask());
   llvm::Value* const shifted = b.CreateShl(magnitude, f.shift());
   llvm::Value* result = b.CreateAdd(shifted, i32((127 - f.bias()) << 23));
   // A denormal m stands for (1 + m) - 1 at the least exponent.
   const uint32_t least = (128 - f.bias()) << 23;
-  llvm::Value* const one_plus = b.CreateBitCast(b.CreateOr(shifted, least), b.getFloatTy());
-  llvm::Value* const denormal = b.CreateFSub(one_plus, b.CreateBitCast(i32(least), b.getFloatTy()));
+  llvm::Value* const one_plus = b.CreateBitCast(b.CreateOr(shifted, least), singles());
+  llvm::Value* const denormal = b.CreateFSub(one_plus, b.CreateBitCast(i32(least), singles()));
   result = b.CreateSelect(b.CreateICmpULT(magnitude, i32(1u << f.mantissa_bits)),
-                          b.CreateBitCast(denormal, b.getInt32Ty()), result);
+                          b.CreateBitCast(denormal, integers(32)), result);
   if (f.has_infinity) {
     const uint32_t top = (1u << f.exponent_bits) - 1;
     llvm::Value* const special = b.CreateAdd(shifted, i32((255 - top) << 23));
@@ -163,12 +175,12 @@ llvm::Value* FloatOps::widen(llvm::Value* value, ScalarKind from) {
     result = b.CreateSelect(b.CreateICmpEQ(magnitude, i32(f.nan())), i32(0x7fc00000), result);
   }
   llvm::Value* const sign = b.CreateShl(b.CreateLShr(bits, f.magnitude_bits()), 31);
-  return b.CreateBitCast(b.CreateOr(result, sign), b.getFloatTy());
+  return b.CreateBitCast(b.CreateOr(result, sign), singles());
 }
 
 llvm::Value* FloatOps::widen_to_double(llvm::Value* value, ScalarKind from) {
   llvm::Value* const wide = widen(value, from);
-  return from == ScalarKind::F64 ? wide : builder_.CreateFPExt(wide, builder_.getDoubleTy());
+  return from == ScalarKind::F64 ? wide : builder_.CreateFPExt(wide, doubles());
 }
 
 llvm::Value* FloatOps::narrow_bf16(llvm::Value* bits) {
@@ -177,7 +189,7 @@ llvm::Value* FloatOps::narrow_bf16(llvm::Value* bits) {
   llvm::Value* const rounded = b.CreateLShr(b.CreateAdd(b.CreateAdd(bits, i32(0x7fff)), last), 16);
   llvm::Value* const quiet = b.CreateOr(b.CreateLShr(bits, 16), 0x40);
   llvm::Value* const is_nan = b.CreateICmpUGT(b.CreateAnd(bits, 0x7fffffff), i32(0x7f800000));
-  return b.CreateTrunc(b.CreateSelect(is_nan, quiet, rounded), b.getInt16Ty());
+  return b.CreateTrunc(b.CreateSelect(is_nan, quiet, rounded), integers(16));
 }
 
 // From f32 to a narrow format, to nearest even.
@@ -185,9 +197,9 @@ llvm::Value* FloatOps::narrow(llvm::Value* single, ScalarKind to) {
   if (!is_narrow_float(to)) return single;
   auto& b = builder_;
   if (to == ScalarKind::F16 && converts_half_) {
-    return b.CreateBitCast(b.CreateFPTrunc(single, b.getHalfTy()), b.getInt16Ty());
+    return b.CreateBitCast(b.CreateFPTrunc(single, halves()), integers(16));
   }
-  llvm::Value* const bits = b.CreateBitCast(single, b.getInt32Ty());
+  llvm::Value* const bits = b.CreateBitCast(single, integers(32));
   if (to == ScalarKind::BF16) return narrow_bf16(bits);
   const Layout f = layout_of(to);
   llvm::Value* const magnitude = b.CreateAnd(bits, 0x7fffffff);
@@ -198,31 +210,31 @@ llvm::Value* FloatOps::narrow(llvm::Value* single, ScalarKind to) {
       b.CreateSub(b.CreateLShr(carried, f.shift()), i32((127 - f.bias()) << f.mantissa_bits));
   // Adding a number whose last bit is worth the least denormal rounds to denormals.
   llvm::Value* const anchor = i32((127 + 23 + 1 - f.bias() - f.mantissa_bits) << 23);
-  llvm::Value* const sum = b.CreateFAdd(b.CreateBitCast(magnitude, b.getFloatTy()),
-                                        b.CreateBitCast(anchor, b.getFloatTy()));
-  llvm::Value* const denormal = b.CreateSub(b.CreateBitCast(sum, b.getInt32Ty()), anchor);
+  llvm::Value* const sum =
+      b.CreateFAdd(b.CreateBitCast(magnitude, singles()), b.CreateBitCast(anchor, singles()));
+  llvm::Value* const denormal = b.CreateSub(b.CreateBitCast(sum, integers(32)), anchor);
   llvm::Value* result =
       b.CreateSelect(b.CreateICmpULT(magnitude, i32((128 - f.bias()) << 23)), denormal, normal);
   result = b.CreateSelect(b.CreateICmpUGT(result, i32(f.overflow())), i32(f.overflow()), result);
   result = b.CreateSelect(b.CreateICmpUGT(magnitude, i32(0x7f800000)), i32(f.nan()), result);
   llvm::Value* const sign = b.CreateShl(b.CreateLShr(bits, 31), f.magnitude_bits());
-  return b.CreateTrunc(b.CreateOr(result, sign), llvm_type(b.getContext(), to));
+  return b.CreateTrunc(b.CreateOr(result, sign), shaped(llvm_type(b.getContext(), to)));
 }
 
 // From f64 with one rounding: to f32 rounded to odd first, which leaves the decision open.
 llvm::Value* FloatOps::narrow_double(llvm::Value* value, ScalarKind to) {
   if (to == ScalarKind::F64) return value;
   auto& b = builder_;
-  llvm::Value* const nearest = b.CreateFPTrunc(value, b.getFloatTy());
+  llvm::Value* const nearest = b.CreateFPTrunc(value, singles());
   if (to == ScalarKind::F32) return nearest;
-  llvm::Value* const back = b.CreateFPExt(nearest, b.getDoubleTy());
-  llvm::Value* const bits = b.CreateBitCast(nearest, b.getInt32Ty());
+  llvm::Value* const back = b.CreateFPExt(nearest, doubles());
+  llvm::Value* const bits = b.CreateBitCast(nearest, integers(32));
   llvm::Value* const below = b.CreateFCmpOLT(b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
                                              b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
   llvm::Value* const odd = b.CreateAdd(bits, b.CreateSelect(below, i32(1), i32(~0u)));
   llvm::Value* const even = b.CreateIsNull(b.CreateAnd(bits, 1));
   llvm::Value* const adjust = b.CreateAnd(b.CreateFCmpONE(back, value), even);
-  return narrow(b.CreateBitCast(b.CreateSelect(adjust, odd, bits), b.getFloatTy()), to);
+  return narrow(b.CreateBitCast(b.CreateSelect(adjust, odd, bits), singles()), to);
 }
 
 // a + b of f64, rounded to odd. Infinities and NaNs have no error and pass through.
@@ -233,14 +245,14 @@ llvm::Value* FloatOps::sum_to_odd(llvm::Value* a, llvm::Value* b) {
   llvm::Value* const a_error = build.CreateFSub(a, build.CreateFSub(sum, b_part));
   llvm::Value* const error = build.CreateFAdd(a_error, build.CreateFSub(b, b_part));
   llvm::Value* const zero = like(sum, 0);
-  llvm::Value* const bits = build.CreateBitCast(sum, build.getInt64Ty());
+  llvm::Value* const bits = build.CreateBitCast(sum, integers(64));
   llvm::Value* const outward =
       build.CreateICmpEQ(build.CreateFCmpOGT(error, zero), build.CreateFCmpOGT(sum, zero));
   llvm::Value* const odd = build.CreateAdd(
-      bits, build.CreateSelect(outward, build.getInt64(1), build.getInt64(~uint64_t{0})));
+      bits, build.CreateSelect(outward, like_bits(bits, 1), like_bits(bits, ~uint64_t{0})));
   llvm::Value* const even = build.CreateIsNull(build.CreateAnd(bits, 1));
   llvm::Value* const adjust = build.CreateAnd(build.CreateFCmpONE(error, zero), even);
-  return build.CreateBitCast(build.CreateSelect(adjust, odd, bits), build.getDoubleTy());
+  return build.CreateBitCast(build.CreateSelect(adjust, odd, bits), doubles());
 }
 
 llvm::Value* FloatOps::convert(llvm::Value* value, ScalarKind from, ScalarKind to) {
@@ -254,14 +266,14 @@ llvm::Value* FloatOps::from_integer(llvm::Value* value, bool is_signed, ScalarKi
   const auto exactly = [&](llvm::Value* integer, llvm::Type* type) {
     return is_signed ? b.CreateSIToFP(integer, type) : b.CreateUIToFP(integer, type);
   };
-  const unsigned bits = value->getType()->getIntegerBitWidth();
-  if (!is_narrow_float(to)) return exactly(value, llvm_type(b.getContext(), to));
-  if (bits <= 16) return narrow(exactly(value, b.getFloatTy()), to);
-  if (bits <= 32) return narrow_double(exactly(value, b.getDoubleTy()), to);
+  const unsigned bits = value->getType()->getScalarSizeInBits();
+  if (!is_narrow_float(to)) return exactly(value, shaped(llvm_type(b.getContext(), to)));
+  if (bits <= 16) return narrow(exactly(value, singles()), to);
+  if (bits <= 32) return narrow_double(exactly(value, doubles()), to);
   // Both halves are exact in f64, their sum is not.
   llvm::Value* const high = is_signed ? b.CreateAShr(value, 32) : b.CreateLShr(value, 32);
-  llvm::Value* const low = b.CreateUIToFP(b.CreateAnd(value, 0xffffffff), b.getDoubleTy());
-  llvm::Value* const high_part = exactly(high, b.getDoubleTy());
+  llvm::Value* const low = b.CreateUIToFP(b.CreateAnd(value, 0xffffffff), doubles());
+  llvm::Value* const high_part = exactly(high, doubles());
   return narrow_double(sum_to_odd(b.CreateFMul(high_part, like(high_part, 4294967296.0)), low), to);
 }
 
@@ -281,67 +293,35 @@ llvm::Value* FloatOps::sign_op(OpKind op, llvm::Value* value, ScalarKind kind) {
   return op == ScalarNegF ? b.CreateXor(value, sign) : b.CreateAnd(value, sign - 1);
 }
 
-llvm::Value* FloatOps::call_libm(const char* single_name, const char* double_name, llvm::Value* x) {
-  llvm::Type* const type = x->getType();
-  llvm::Module* const module = builder_.GetInsertBlock()->getModule();
-  llvm::FunctionCallee callee = module->getOrInsertFunction(
-      type->isFloatTy() ? single_name : double_name, llvm::FunctionType::get(type, {type}, false));
-  if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
-    function->setDoesNotAccessMemory();
-    function->setDoesNotThrow();
-    function->setWillReturn();
+llvm::Value* FloatOps::copy_sign(llvm::Value* a, llvm::Value* b, ScalarKind kind) {
+  if (!is_narrow_float(kind)) {
+    return builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, a, b);
   }
-  return builder_.CreateCall(callee, {x});
+  const uint64_t sign = uint64_t{1} << (scalar_bits(kind) - 1);
+  return builder_.CreateOr(builder_.CreateAnd(a, sign - 1), builder_.CreateAnd(b, sign));
 }
 
-// numerator / (1 + e^-exponent), through h = e^(-|exponent| / 2): e^-exponent itself would overflow
-// where the quotient of a negative exponent is still a normal number.
-llvm::Value* FloatOps::over_one_plus_exp(llvm::Value* numerator, llvm::Value* exponent) {
+llvm::Value* FloatOps::classify(OpKind op, llvm::Value* x) {
   auto& b = builder_;
-  llvm::Value* const size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, exponent);
-  llvm::Value* const root =
-      b.CreateUnaryIntrinsic(llvm::Intrinsic::exp, b.CreateFMul(size, like(exponent, -0.5)));
-  llvm::Value* const power = b.CreateFMul(root, root);
-  llvm::Value* const small = b.CreateFMul(b.CreateFMul(numerator, root), root);
-  llvm::Value* const negative = b.CreateFCmpOLT(exponent, like(exponent, 0));
-  llvm::Value* const dividend = b.CreateSelect(negative, small, numerator);
-  return b.CreateFDiv(dividend, b.CreateFAdd(like(power, 1), power));
+  if (op == ScalarIsNanF) return b.CreateFCmpUNO(x, x);
+  llvm::Value* const size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
+  llvm::Value* const infinity = llvm::ConstantFP::getInfinity(x->getType());
+  return op == ScalarIsInfF ? b.CreateFCmpOEQ(size, infinity) : b.CreateFCmpOLT(size, infinity);
 }
 
-// The forms below equal their definitions and do not cancel: 1 + erf(x) = erfc(-x), and
-// (1 + tanh(x)) / 2 = 1 / (1 + e^-2x).
-llvm::Value* FloatOps::elementary(OpKind op, const EvalAttrs& attrs, llvm::Value* x) {
+llvm::Value* FloatOps::clamp(ClampMode mode, Values operands) {
   auto& b = builder_;
-  switch (op) {
-    case ScalarRsqrtF:
-      return b.CreateFDiv(like(x, 1), b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
-    case ScalarTanhF:
-      return call_libm("tanhf", "tanh", x);
-    case ScalarErfF:
-      return call_libm("erff", "erf", x);
-    case ScalarLogisticF:
-      return over_one_plus_exp(like(x, 1), x);
-    case ScalarSiluF:
-      return over_one_plus_exp(x, x);
-    default:
-      break;
+  llvm::Value* const v = operands[0];
+  llvm::Value* const low = operands[1];
+  llvm::Value* const high = operands[2];
+  if (mode == ClampMode::Ordered) {
+    llvm::Value* const raised = b.CreateSelect(b.CreateFCmpOLT(v, low), low, v);
+    return b.CreateSelect(b.CreateFCmpOGT(raised, high), high, raised);
   }
-  LOOM_CHECK(op == ScalarGeluF, "not a float operation");
-  switch (static_cast<GeluForm>(attrs.choice)) {
-    case GeluForm::Erf: {
-      llvm::Value* const scaled = b.CreateFMul(x, like(x, -0.70710678118654752440));
-      return b.CreateFMul(b.CreateFMul(x, like(x, 0.5)), call_libm("erfcf", "erfc", scaled));
-    }
-    case GeluForm::Tanh: {
-      llvm::Value* const square = b.CreateFMul(x, x);
-      llvm::Value* const factor = b.CreateFAdd(b.CreateFMul(square, like(x, 0.044715)), like(x, 1));
-      llvm::Value* const twice = b.CreateFMul(x, like(x, 2 * 0.79788456080286535588));
-      return over_one_plus_exp(x, b.CreateFMul(twice, factor));
-    }
-    case GeluForm::Logistic:
-      return over_one_plus_exp(x, b.CreateFMul(x, like(x, attrs.scale)));
-  }
-  return x;
+  const bool ieee = mode == ClampMode::Ieee;
+  llvm::Value* const first[] = {v, low};
+  llvm::Value* const second[] = {basic(ieee ? ScalarMaximumF : ScalarMaxNumF, first), high};
+  return basic(ieee ? ScalarMinimumF : ScalarMinNumF, second);
 }
 
 llvm::Value* FloatOps::basic(OpKind op, Values operands) {
@@ -359,6 +339,10 @@ llvm::Value* FloatOps::basic(OpKind op, Values operands) {
       return b.CreateFDiv(x, y);
     case ScalarPowF:
       return b.CreateBinaryIntrinsic(llvm::Intrinsic::pow, x, y);
+    case ScalarRemF:
+      return b.CreateFRem(x, y);
+    case ScalarAtan2F:
+      return call_libm("atan2f", "atan2", operands);
     case ScalarMinimumF:
       return b.CreateMinimum(x, y);
     case ScalarMaximumF:
@@ -402,7 +386,14 @@ llvm::Value* FloatOps::native(OpKind op, const EvalAttrs& attrs, Values operands
     return builder_.CreateIntrinsic(operands[0]->getType(), llvm::Intrinsic::fma,
                                     {operands[0], operands[1], operands[2]});
   }
+  if (op == ScalarClampF) return clamp(static_cast<ClampMode>(attrs.choice), operands);
   if (operands.size() == 2) return basic(op, operands);
+  if (op == ScalarSignF) {
+    llvm::Value* const x = operands[0];
+    llvm::Value* const sign =
+        builder_.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, like(x, 1), x);
+    return builder_.CreateSelect(builder_.CreateFCmpONE(x, like(x, 0)), sign, x);
+  }
   return elementary(op, attrs, operands[0]);
 }
 
@@ -433,6 +424,8 @@ llvm::Value* FloatOps::arithmetic(OpKind op, const EvalAttrs& attrs, Values oper
 llvm::Value* FloatOps::emit(OpKind op, const EvalAttrs& attrs, Values operands, ScalarKind from,
                             ScalarKind to) {
   auto& b = builder_;
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType());
+  lanes_ = vector != nullptr ? vector->getNumElements() : 0;
   switch (op) {
     case ScalarSIToFP:
     case ScalarUIToFP:
@@ -442,7 +435,7 @@ llvm::Value* FloatOps::emit(OpKind op, const EvalAttrs& attrs, Values operands, 
       llvm::Value* const wide = widen(operands[0], from);
       const ID convert_to =
           op == ScalarFPToSI ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
-      return b.CreateIntrinsic(convert_to, {llvm_type(b.getContext(), to), wide->getType()},
+      return b.CreateIntrinsic(convert_to, {shaped(llvm_type(b.getContext(), to)), wide->getType()},
                                {wide});
     }
     case ScalarExtF:
@@ -451,6 +444,12 @@ llvm::Value* FloatOps::emit(OpKind op, const EvalAttrs& attrs, Values operands, 
     case ScalarNegF:
     case ScalarAbsF:
       return sign_op(op, operands[0], from);
+    case ScalarCopysignF:
+      return copy_sign(operands[0], operands[1], from);
+    case ScalarIsNanF:
+    case ScalarIsInfF:
+    case ScalarIsFiniteF:
+      return classify(op, widen(operands[0], from));
     case ScalarCmpF:
       return compare(static_cast<CmpFPredicate>(attrs.choice), widen(operands[0], from),
                      widen(operands[1], from));

@@ -20,6 +20,7 @@
 
 namespace llvm {
 class IRBuilderBase;
+class Type;
 class Value;
 }  // namespace llvm
 
@@ -32,7 +33,8 @@ class FloatOps {
       : builder_(builder), converts_half_(converts_half) {}
 
   // An operation of the scalar dialect with a float operand or result; `from` is the type of its
-  // first operand, `to` of its result.
+  // first operand, `to` of its result. Operands that are LLVM vectors, all of as many lanes, are
+  // computed lane by lane.
   llvm::Value* emit(OpKind op, const EvalAttrs& attrs, std::span<llvm::Value* const> operands,
                     ScalarKind from, ScalarKind to);
 
@@ -55,12 +57,24 @@ class FloatOps {
   llvm::Value* basic(OpKind op, Values operands);
   llvm::Value* elementary(OpKind op, const EvalAttrs& attrs, llvm::Value* x);
   llvm::Value* over_one_plus_exp(llvm::Value* numerator, llvm::Value* exponent);
-  llvm::Value* call_libm(const char* single_name, const char* double_name, llvm::Value* x);
+  llvm::Value* call_libm(const char* single_name, const char* double_name, Values operands);
+  llvm::Value* turns(llvm::Value* x, bool cosine);
+  llvm::Value* further(OpKind op, llvm::Value* x);
+  llvm::Value* clamp(ClampMode mode, Values operands);
+  llvm::Value* classify(OpKind op, llvm::Value* x);
+  llvm::Value* copy_sign(llvm::Value* a, llvm::Value* b, ScalarKind kind);
+  llvm::Type* shaped(llvm::Type* scalar) const;
+  llvm::Type* integers(unsigned bits) const;
+  llvm::Type* halves() const;
+  llvm::Type* singles() const;
+  llvm::Type* doubles() const;
   llvm::Value* i32(uint32_t value);
+  llvm::Value* like_bits(llvm::Value* x, uint64_t value);
   llvm::Value* like(llvm::Value* x, double value);
 
   llvm::IRBuilderBase& builder_;
   const bool converts_half_;
+  unsigned lanes_ = 0;  // of the operands of this emit(); 0 for scalars
 };
 
 }  // namespace loom

@@ -38,9 +38,16 @@ llvm::CmpInst::Predicate predicate_of(CmpIPredicate predicate) {
   return llvm::CmpInst::ICMP_EQ;
 }
 
+// The type `to` with as many lanes as the value has.
+llvm::Type* shaped_like(llvm::IRBuilderBase& b, llvm::Value* value, ScalarKind to) {
+  llvm::Type* const scalar = llvm_type(b.getContext(), to);
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  return vector == nullptr ? scalar : llvm::FixedVectorType::get(scalar, vector->getNumElements());
+}
+
 llvm::Value* emit_cast(llvm::IRBuilderBase& b, OpKind op, llvm::Value* a, ScalarKind from,
                        ScalarKind to) {
-  llvm::Type* const type = llvm_type(b.getContext(), to);
+  llvm::Type* const type = shaped_like(b, a, to);
   switch (op) {
     case ScalarExtSI:
       return b.CreateSExt(a, type);
@@ -66,6 +73,20 @@ llvm::Value* emit_unary(llvm::IRBuilderBase& b, OpKind op, llvm::Value* a, Scala
       return b.CreateNeg(a);
     case ScalarAbsI:
       return b.CreateBinaryIntrinsic(llvm::Intrinsic::abs, a, b.getFalse());
+    case ScalarCtlzI:
+    case IndexCtlz:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::ctlz, a, b.getFalse());
+    case ScalarCttzI:
+    case IndexCttz:
+      return b.CreateBinaryIntrinsic(llvm::Intrinsic::cttz, a, b.getFalse());
+    case ScalarCtpopI:
+    case IndexCtpop:
+      return b.CreateUnaryIntrinsic(llvm::Intrinsic::ctpop, a);
+    case ScalarSignI: {
+      llvm::Value* const zero = llvm::ConstantInt::get(a->getType(), 0);
+      return b.CreateSub(b.CreateZExt(b.CreateICmpSGT(a, zero), a->getType()),
+                         b.CreateZExt(b.CreateICmpSLT(a, zero), a->getType()));
+    }
     default:
       return emit_cast(b, op, a, from, to);
   }
@@ -78,13 +99,38 @@ llvm::Value* divisor(llvm::IRBuilderBase& b, llvm::Value* x, llvm::Value* y, boo
   llvm::Value* undefined = b.CreateIsNull(y);
   if (is_signed) {
     llvm::Value* const least =
-        llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getIntegerBitWidth()));
+        llvm::ConstantInt::get(type, llvm::APInt::getSignedMinValue(type->getScalarSizeInBits()));
     llvm::Value* const minus_one = llvm::ConstantInt::getAllOnesValue(type);
     llvm::Value* const overflows =
         b.CreateAnd(b.CreateICmpEQ(y, minus_one), b.CreateICmpEQ(x, least));
     undefined = b.CreateOr(undefined, overflows);
   }
   return b.CreateSelect(undefined, llvm::ConstantInt::get(type, 1), y);
+}
+
+// The quotient rounded up or down where it is not exact.
+llvm::Value* divide_rounded(llvm::IRBuilderBase& b, OpKind op, llvm::Value* x, llvm::Value* y) {
+  const bool is_signed = op != ScalarCeilDivUI;
+  llvm::Value* const by = divisor(b, x, y, is_signed);
+  llvm::Value* const quotient = is_signed ? b.CreateSDiv(x, by) : b.CreateUDiv(x, by);
+  llvm::Value* const rest = is_signed ? b.CreateSRem(x, by) : b.CreateURem(x, by);
+  llvm::Value* moves = b.CreateIsNotNull(rest);
+  if (is_signed) {
+    llvm::Value* const negative =
+        b.CreateICmpSLT(b.CreateXor(x, by), llvm::ConstantInt::get(x->getType(), 0));
+    moves = b.CreateAnd(moves, op == ScalarCeilDivSI ? b.CreateNot(negative) : negative);
+  }
+  llvm::Value* const one = b.CreateZExt(moves, x->getType());
+  return op == ScalarFloorDivSI ? b.CreateSub(quotient, one) : b.CreateAdd(quotient, one);
+}
+
+llvm::Value* extract_field(llvm::IRBuilderBase& b, const EvalAttrs& attrs, llvm::Value* x,
+                           bool is_signed, ScalarKind to) {
+  const unsigned bits = x->getType()->getScalarSizeInBits();
+  llvm::Value* const high = b.CreateShl(x, bits - attrs.offset - attrs.width);
+  llvm::Type* const type = shaped_like(b, x, to);
+  return is_signed ? b.CreateSExtOrTrunc(b.CreateAShr(high, bits - attrs.width), type)
+                   : b.CreateZExtOrTrunc(b.CreateLShr(high, bits - attrs.width), type);
 }
 
 }  // namespace
@@ -94,6 +140,9 @@ llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const Eval
                              ScalarKind to) {
   auto& b = builder;
   llvm::Value* const x = operands[0];
+  if (op == ScalarBitfieldExtractU || op == ScalarBitfieldExtractS) {
+    return extract_field(b, attrs, x, op == ScalarBitfieldExtractS, to);
+  }
   if (operands.size() == 1) return emit_unary(b, op, x, from, to);
   llvm::Value* const y = operands[1];
   const bool nuw = (attrs.flags & kNuw) != 0;
@@ -127,6 +176,18 @@ llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const Eval
       return b.CreateSDiv(x, divisor(b, x, y, true));
     case ScalarRemSI:
       return b.CreateSRem(x, divisor(b, x, y, true));
+    case ScalarCeilDivSI:
+    case ScalarCeilDivUI:
+    case ScalarFloorDivSI:
+      return divide_rounded(b, op, x, y);
+    case ScalarFmaI:  // nsw is about the exact sum alone
+      return b.CreateAdd(b.CreateMul(x, y, "", nuw), operands[2], "", nuw);
+    case ScalarRotLI:
+    case IndexRotL:
+      return b.CreateIntrinsic(llvm::Intrinsic::fshl, {x->getType()}, {x, x, y});
+    case ScalarRotRI:
+    case IndexRotR:
+      return b.CreateIntrinsic(llvm::Intrinsic::fshr, {x->getType()}, {x, x, y});
     case IndexMin:
     case ScalarMinSI:
       return b.CreateBinaryIntrinsic(llvm::Intrinsic::smin, x, y);

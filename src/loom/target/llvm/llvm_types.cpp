@@ -3,6 +3,8 @@
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
 
+#include <algorithm>
+
 namespace loom {
 
 llvm::Type* llvm_type(llvm::LLVMContext& context, ScalarKind kind) {
@@ -28,8 +30,28 @@ llvm::Constant* llvm_constant(llvm::LLVMContext& context, ScalarValue value) {
   return llvm::ConstantInt::get(context, pattern);
 }
 
+std::optional<uint64_t> static_lanes(const Type& type) {
+  if (type.kind != TypeKind::Vector) return std::nullopt;
+  uint64_t lanes = 1;
+  for (const Dim dim : type.dims) {
+    if (dim.is_dynamic()) return std::nullopt;
+    const auto extent = static_cast<uint64_t>(dim.extent());
+    if (extent != 0 && lanes > UINT64_MAX / extent) return std::nullopt;
+    lanes *= extent;
+  }
+  return lanes;
+}
+
+llvm::Type* llvm_value_type(llvm::LLVMContext& context, const Type& type) {
+  llvm::Type* const element = llvm_type(context, type.element);
+  const auto lanes = static_lanes(type);
+  if (!lanes) return element;
+  return llvm::FixedVectorType::get(element, static_cast<unsigned>(std::max<uint64_t>(*lanes, 1)));
+}
+
 llvm::Value* to_memory(llvm::IRBuilderBase& builder, llvm::Value* value, ScalarKind kind) {
-  return kind == ScalarKind::I1 ? builder.CreateZExt(value, builder.getInt8Ty()) : value;
+  if (kind != ScalarKind::I1) return value;
+  return builder.CreateZExt(value, value->getType()->getWithNewBitWidth(8));
 }
 
 llvm::Value* from_memory(llvm::IRBuilderBase& builder, llvm::Value* value, ScalarKind kind) {

@@ -7,6 +7,7 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 #include "loom/target/llvm/exact.h"
+#include "loom/target/llvm/llvm_types.h"
 
 namespace loom {
 namespace {
@@ -24,17 +25,41 @@ bool is_lowerable(const Type& type) {
       return true;
     case TypeKind::View:
       return is_dense_view(type);
+    case TypeKind::Vector: {
+      const auto lanes = static_lanes(type);
+      return !type.encoding.valid() && lanes && *lanes <= kMaxVectorLanes;
+    }
     default:
       return false;
+  }
+}
+
+bool is_lowerable_vector_op(OpKind kind) {
+  switch (kind) {
+    case VectorAtomicReduce:
+    case VectorAtomicRmw:
+    case VectorAtomicReduceMask:
+    case VectorAtomicRmwMask:
+    case VectorAtomicCmpXchg:
+    case VectorFragment:
+    case VectorFragmentLoad:
+    case VectorFragmentStore:
+    case VectorFragmentRepack:
+    case VectorMma:
+    case VectorDecode:
+    case VectorEncode:
+      return false;
+    default:
+      return true;
   }
 }
 
 // Which operations lowering knows, apart from what their types and attributes add.
 bool is_lowerable(OpKind kind) {
   const OpInfo& info = op_info(kind);
-  if (info.dialect == "index" || info.dialect == "scalar" || info.dialect == "view") {
-    return info.tier == Tier::T1;
-  }
+  if (info.dialect == "index" || info.dialect == "scalar") return true;
+  if (info.dialect == "view") return info.tier == Tier::T1;
+  if (info.dialect == "vector") return is_lowerable_vector_op(kind);
   switch (kind) {
     case BufferAlloca:
     case BufferView:
@@ -45,6 +70,10 @@ bool is_lowerable(OpKind kind) {
     case ScfIf:
     case ScfSelect:
     case ScfYield:
+    case ScfSwitch:
+    case ScfLookup:
+    case ScfWhile:
+    case ScfCondition:
     case FuncCall:
     case FuncReturn:
     case ConfigGet:
@@ -55,9 +84,14 @@ bool is_lowerable(OpKind kind) {
   }
 }
 
+bool is_storage(const Module& module, ValueId value) {
+  const TypeKind kind = module.types[module.type_of(value)].kind;
+  return kind == TypeKind::Buffer || kind == TypeKind::View;
+}
+
 bool carries_storage(const Module& module, OpId loop) {
   for (unsigned i = 0; i < module.op(loop).result_count; ++i) {
-    if (!module.types[module.type_of(module.result(loop, i))].is_scalar()) return true;
+    if (is_storage(module, module.result(loop, i))) return true;
   }
   return false;
 }
@@ -143,13 +177,14 @@ bool Planner::check_alloca(OpId op) {
     return reject(op, "with an alignment above 4096");
   }
   for (OpId loop = parent_op(module_, op); loop.valid(); loop = parent_op(module_, loop)) {
-    if (module_.op(loop).kind == ScfFor && carries_storage(module_, loop)) {
+    const bool is_loop = module_.op(loop).kind == ScfFor || module_.op(loop).kind == ScfWhile;
+    if (is_loop && carries_storage(module_, loop)) {
       return reject(op, "inside a loop that carries a buffer or a view");
     }
     if (module_.op(loop).kind != FuncDef) continue;
     for (const ValueId result :
          module_.args(module_.op_region(loop, region_slot(FuncDef, "results")))) {
-      if (!module_.types[module_.type_of(result)].is_scalar()) {
+      if (is_storage(module_, result)) {
         return reject(op, "inside a function that returns a buffer or a view");
       }
     }

@@ -23,6 +23,8 @@ namespace loom {
 inline constexpr unsigned kMaxNesting = 256;
 // Operations of one kernel after inlining.
 inline constexpr uint64_t kMaxInlinedOps = 2'000'000;
+// Of one vector; each lane may become instructions of its own.
+inline constexpr uint64_t kMaxVectorLanes = 4096;
 // Private storage of one kernel or function.
 inline constexpr uint64_t kMaxPrivateBytes = 1 << 20;
 inline constexpr int64_t kMaxPrivateAlignment = 4096;

@@ -1,0 +1,142 @@
+// Loads and stores of vectors. Lanes that a mask leaves out do not touch memory.
+#include <llvm/IR/IRBuilder.h>
+
+#include "loom/base/check.h"
+#include "loom/dialect/op_info.h"
+#include "loom/target/llvm/body.h"
+
+namespace loom {
+
+using enum OpKind;
+
+namespace {
+
+// What the accesses name alike: the view `w`, the origin `index`, the offsets `o`, the mask `m`,
+// the passthrough `p` and, of stores, the vector `v`.
+struct VectorAccess {
+  ValueId view;
+  std::span<const ValueId> indices;
+  std::span<const int64_t> fixed;
+  ValueId offsets;
+  ValueId mask;
+  ValueId passthrough;
+  ValueId stored;
+  bool is_volatile = false;
+
+  VectorAccess(const Module& module, OpId op);
+};
+
+VectorAccess::VectorAccess(const Module& module, OpId op) {
+  const OpInfo& info = op_info(module.op(op).kind);
+  for (unsigned slot = 0; slot < info.operands.size(); ++slot) {
+    const std::string_view name = info.operands[slot].name;
+    const auto group = operand_group(module, op, slot);
+    if (name == "index") {
+      indices = group;
+    } else if (name == "w") {
+      view = group[0];
+    } else if (name == "o") {
+      offsets = group[0];
+    } else if (name == "m") {
+      mask = group[0];
+    } else if (name == "p") {
+      passthrough = group[0];
+    } else if (name == "v") {
+      stored = group[0];
+    }
+  }
+  for (unsigned slot = 0; slot < info.attrs.size(); ++slot) {
+    if (info.attrs[slot].name == "static_index") fixed = module.attr(op, slot).ints;
+    if (info.attrs[slot].name == "flags") {
+      is_volatile = (flags_of(module, op, slot) & kVolatile) != 0;
+    }
+  }
+}
+
+llvm::Align element_alignment(const Type& view) { return llvm::Align(scalar_bytes(view.element)); }
+
+}  // namespace
+
+// The vector's rows, each a run of lanes that lie one behind the other: where each one begins.
+std::vector<llvm::Value*> BodyLowering::row_addresses(llvm::Value* first, ValueId view,
+                                                      const Type& vector) {
+  const Type& type = module_.types[module_.type_of(view)];
+  llvm::Type* const element = llvm_memory_type(builder_.getContext(), type.element);
+  std::vector<llvm::Value*> rows = {first};
+  for (size_t axis = 0; axis + 1 < vector.rank(); ++axis) {
+    llvm::Value* const stride = strides_.at(view.index())[type.rank() - vector.rank() + axis];
+    std::vector<llvm::Value*> finer;
+    for (llvm::Value* const row : rows) {
+      for (int64_t i = 0; i < vector.dims[axis].extent(); ++i) {
+        llvm::Value* const offset = builder_.CreateMul(stride, index_constant(i));
+        finer.push_back(i == 0 ? row : builder_.CreateInBoundsGEP(element, row, offset));
+      }
+    }
+    rows = std::move(finer);
+  }
+  return rows;
+}
+
+void BodyLowering::emit_vector_memory_op(OpId op) {
+  auto& b = builder_;
+  const VectorAccess at(module_, op);
+  const bool is_store = at.stored.valid();
+  const ValueId moved = is_store ? at.stored : module_.result(op);
+  const Type& vector = module_.types[module_.type_of(moved)];
+  const Type& view = module_.types[module_.type_of(at.view)];
+  llvm::Type* const element = llvm_memory_type(b.getContext(), view.element);
+  const llvm::Align align = element_alignment(view);
+  llvm::Value* const stored = is_store ? to_memory(b, value(at.stored), vector.element) : nullptr;
+  llvm::Value* const passthrough =
+      at.passthrough.valid() ? to_memory(b, value(at.passthrough), vector.element) : nullptr;
+  llvm::Value* const mask = at.mask.valid() ? value(at.mask) : nullptr;
+  const auto all_lanes = static_cast<unsigned>(static_lanes(vector).value_or(0));
+
+  if (at.offsets.valid()) {
+    llvm::Value* offsets = value(at.offsets);
+    offsets = b.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(b.getInt64Ty(), all_lanes));
+    llvm::Value* const origin =
+        b.CreateGEP(element, value(at.view), linear_index(at.view, at.indices, at.fixed));
+    llvm::Value* const places = b.CreateGEP(element, origin, offsets);
+    llvm::Instruction* const moving =
+        is_store ? b.CreateMaskedScatter(stored, places, align, mask)
+                 : b.CreateMaskedGather(llvm::FixedVectorType::get(element, all_lanes), places,
+                                        align, mask, passthrough);
+    describe_access(moving, at.view);
+    if (!is_store) bind(moved, from_memory(b, moving, vector.element));
+    return;
+  }
+
+  // A mask may leave out what the origin points at.
+  llvm::Value* const origin =
+      mask != nullptr
+          ? b.CreateGEP(element, value(at.view), linear_index(at.view, at.indices, at.fixed))
+          : access_address(at.view, at.indices, at.fixed);
+  const std::vector<llvm::Value*> rows = row_addresses(origin, at.view, vector);
+  const auto width = all_lanes / static_cast<unsigned>(rows.size());
+  llvm::Type* const row_type = llvm::FixedVectorType::get(element, width);
+  std::vector<llvm::Value*> loaded;
+  for (size_t row = 0; row < rows.size(); ++row) {
+    std::vector<uint64_t> lanes(width);
+    for (unsigned i = 0; i < width; ++i) lanes[i] = row * width + i;
+    const auto part = [&](llvm::Value* whole) {
+      return rows.size() == 1 || whole == nullptr ? whole : pick_lanes(whole, lanes);
+    };
+    llvm::Instruction* moving = nullptr;
+    if (is_store) {
+      moving = mask == nullptr ? static_cast<llvm::Instruction*>(b.CreateAlignedStore(
+                                     part(stored), rows[row], align, at.is_volatile))
+                               : b.CreateMaskedStore(part(stored), rows[row], align, part(mask));
+    } else {
+      moving = mask == nullptr
+                   ? static_cast<llvm::Instruction*>(
+                         b.CreateAlignedLoad(row_type, rows[row], align, at.is_volatile))
+                   : b.CreateMaskedLoad(row_type, rows[row], align, part(mask), part(passthrough));
+      loaded.push_back(moving);
+    }
+    describe_access(moving, at.view);
+  }
+  if (!is_store) bind(moved, from_memory(b, join(loaded), vector.element));
+}
+
+}  // namespace loom
