@@ -64,7 +64,7 @@ OpId kernel_of(const Module& module) {
 }
 
 // Allocations while so many launches of many sizes are classified.
-uint64_t allocations_of(const Module& module, uint32_t sites) {
+uint64_t allocations_of(Module& module, uint32_t sites) {
   PreparedPlan plan;
   EntryTable entries(plan.entries);
   const OpId kernel = kernel_of(module);
@@ -79,17 +79,20 @@ uint64_t allocations_of(const Module& module, uint32_t sites) {
     program.commands.push_back({0, 2 * site, 2, {1, 1, 1}});
   }
   plan.programs.push_back(std::move(program));
+  Diagnostics diagnostics;
+  PassContext context(module, diagnostics);
   const uint64_t before = allocation_count();
-  const Classification found = classify(module, entries, 0, plan);
+  const auto found = classify(context, entries, 0, plan);
   const uint64_t allocations = allocation_count() - before;
-  EXPECT_EQ(found.classes.size(), 2u);
+  EXPECT_TRUE(found);
+  EXPECT_EQ(found->classes.size(), 2u);
   return allocations;
 }
 
 TEST(Memory, ClassificationAllocatesNothingForASite) {
   SourceFiles files;
   Diagnostics diagnostics;
-  const Module module = load_program(files, diagnostics);
+  Module module = load_program(files, diagnostics);
   const uint64_t few = allocations_of(module, 1'000);
   EXPECT_GT(few, 0u);
   EXPECT_EQ(allocations_of(module, 100'000), few);

@@ -122,6 +122,33 @@ TEST(Compile, PromisesOfDisjointRootsVectorizeWithoutChecks) {
   EXPECT_EQ(promised->find("vector.memcheck"), std::string::npos) << *promised;
 }
 
+TEST(Compile, StorageThatNothingWritesIsReadWithoutChecks) {
+  const auto body = [](std::string_view contract) {
+    return fmt::format(R"(kernel.def @k() {{
+  %unit = index.constant 1 : index
+  %lanes = index.constant 64 : index
+  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%lanes, %unit, %unit) : index
+}} launch(%from: view<64xf32>, %to: buffer) {} {{
+  %base = index.constant 0 : offset
+  %i = kernel.workitem.id<x> : index
+  %out = buffer.view %to[%base] : buffer -> view<64xf32>
+  %x = view.load %from[%i] : view<64xf32> -> f32
+  %y = scalar.addf %x, %x : f32
+  view.store %y, %out[%i] : f32, view<64xf32>
+  kernel.return
+}}
+)",
+                       contract);
+  };
+  const auto fixed = compile(body("readonly(0)"), OutputForm::LlvmIr);
+  const auto open = compile(body(""), OutputForm::LlvmIr);
+  ASSERT_TRUE(fixed && open);
+  EXPECT_NE(fixed->find("!invariant.load"), std::string::npos) << *fixed;
+  EXPECT_NE(fixed->find("fadd <"), std::string::npos) << *fixed;
+  EXPECT_EQ(fixed->find("vector.memcheck"), std::string::npos) << *fixed;
+  EXPECT_NE(open->find("vector.memcheck"), std::string::npos) << *open;
+}
+
 TEST(Compile, FlushingIsAPropertyOfTheFunction) {
   const std::string text = Fixture::read("smooth.loom");
   const auto keep = compile(text, OutputForm::LlvmIr);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "loom/base/hash.h"
+#include "loom/command/kernel_copy.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/constants.h"
@@ -33,17 +34,21 @@ class DecisionFinder {
   void visit(OpId op, uint32_t place) {
     const OpKind kind = module_.op(op).kind;
     if (kind == ScfIf) use(op, place, 0);
+    if (kind == ScfSwitch) {
+      const auto keys = module_.attr(op, attr_slot(ScfSwitch, "keys")).ints;
+      use(op, place, 0, {keys.begin(), keys.end()});
+    }
     if (kind == ScfFor && module_.has_attr(op, attr_slot(ScfFor, "unroll"))) {
       for (uint32_t operand = 0; operand < 3; ++operand) use(op, place, operand);
     }
     if (kind == TemplateApply) apply(op);
   }
 
-  void use(OpId op, uint32_t place, uint32_t operand) {
+  void use(OpId op, uint32_t place, uint32_t operand, std::vector<int64_t> keys = {}) {
     const ValueId value = module_.operand(op, operand);
     if (exact_value(module_, value)) return;
     if (const auto number = numbers_.number(value)) {
-      found_.uses.push_back({place, operand, *number});
+      found_.uses.push_back({place, operand, *number, std::move(keys)});
     }
   }
 
@@ -58,7 +63,6 @@ class DecisionFinder {
   }
 
   void condition(OpId op, OpId implementation, const Predicate& predicate) {
-    if (predicate_info(predicate.kind).on_float) return;
     const RegionId body = module_.op_region(implementation, 0);
     KernelDecisions::Condition condition{predicate.kind, {}};
     bool open = false;
@@ -97,11 +101,15 @@ struct Outcome {
 
 class Classifier {
  public:
-  Classifier(const Module& module, const EntryTable& entries, uint32_t limit, PreparedPlan& plan)
-      : module_(module), entries_(entries), limit_(limit), plan_(plan) {}
+  Classifier(PassContext& context, const EntryTable& entries, uint32_t limit, PreparedPlan& plan)
+      : context_(context),
+        module_(context.module()),
+        entries_(entries),
+        limit_(limit),
+        plan_(plan) {}
 
-  Classification run() {
-    find_decisions();
+  std::optional<Classification> run() {
+    if (!find_decisions()) return std::nullopt;
     size_t sites = 0;
     for (const PreparedProgram& program : plan_.programs) sites += program.commands.size();
     outcome_of_site_.reserve(sites);
@@ -118,15 +126,20 @@ class Classifier {
  private:
   static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
-  void find_decisions() {
+  bool find_decisions() {
     std::map<OpId, uint32_t> rows;
     for (uint32_t entry = 0; entry < plan_.entries.size(); ++entry) {
       const OpId kernel = entries_.kernel(entry);
       const auto [row, fresh] =
           rows.try_emplace(kernel, static_cast<uint32_t>(result_.decisions.size()));
-      if (fresh) result_.decisions.push_back(kernel_decisions(module_, kernel));
+      if (fresh) {
+        auto decisions = kernel_decisions(context_, kernel);
+        if (!decisions) return false;
+        result_.decisions.push_back(std::move(*decisions));
+      }
       decisions_of_entry_.push_back(row->second);
     }
+    return true;
   }
 
   const KernelDecisions& decisions(uint32_t entry) const {
@@ -152,7 +165,7 @@ class Classifier {
     if (!kernel.empty()) {
       evaluate_launch(kernel.values, arguments, results_);
       for (const KernelDecisions::Use& use : kernel.uses) {
-        const auto& value = results_[use.value];
+        const auto value = decided_by(use);
         known = known && value.has_value();
         decided_.push_back(value ? value->bits : 0);
       }
@@ -169,15 +182,32 @@ class Classifier {
     }
     Outcome fresh{entry, decided_, {}, 0, known};
     for (const KernelDecisions::Use& use : kernel.uses) {
-      if (known) fresh.folded.push_back(*results_[use.value]);
+      if (known) fresh.folded.push_back(*decided_by(use));
     }
     outcomes_.push_back(std::move(fresh));
     by_hash_.emplace(hash, static_cast<uint32_t>(outcomes_.size() - 1));
     return static_cast<uint32_t>(outcomes_.size() - 1);
   }
 
+  // What the use is at the site that was evaluated; for all values that no case of a switch has,
+  // the least such.
+  std::optional<ScalarValue> decided_by(const KernelDecisions::Use& use) const {
+    const auto& value = results_[use.value];
+    if (!value || use.keys.empty()) return value;
+    if (std::ranges::binary_search(use.keys, as_signed(*value))) return value;
+    int64_t other = 0;
+    while (std::ranges::binary_search(use.keys, other)) ++other;
+    return from_bits(value->kind, static_cast<uint64_t>(other));
+  }
+
   // 1 where it holds, 0 where it does not, 2 where that is unknown.
   uint64_t outcome(const KernelDecisions::Condition& condition) const {
+    if (predicate_info(condition.kind).on_float) {
+      const auto& value = results_[condition.terms[0].value];
+      if (!value) return 2;
+      const auto kinds = holds(condition.kind, FloatFacts::exactly(to_double(*value)));
+      return kinds ? static_cast<uint64_t>(*kinds) : 2;
+    }
     IntFacts terms[3];
     for (unsigned i = 0; i < 3; ++i) {
       const auto& term = condition.terms[i];
@@ -249,17 +279,34 @@ class Classifier {
       const Argument& argument = program.arguments[command.argument_begin + i];
       SharedArgument& shared = into.arguments[i];
       if (argument.kind == Argument::Kind::Buffer) {
-        const uint64_t alignment = alignment_of(program, argument.buffer);
-        shared.alignment = first ? alignment : std::min(shared.alignment, alignment);
+        include(program, argument.buffer, first, shared);
         continue;
       }
       const ScalarKind kind = module_.types[module_.type_of(args[i])].element;
       const auto value = from_bits(kind, argument.value);
       const IntFacts facts = is_float(kind) ? IntFacts() : IntFacts::exactly(as_signed(value));
       shared.facts = first ? facts : join(shared.facts, facts);
+      if (is_float(kind)) {
+        shared.floats = join(shared.floats, FloatFacts::exactly(to_double(value)));
+      }
       if (first) shared.bits = argument.value;
       if (shared.bits != argument.value) shared.bits.reset();
     }
+  }
+
+  static void include(const PreparedProgram& program, const BufferRef& ref, bool first,
+                      SharedArgument& shared) {
+    const uint64_t alignment = alignment_of(program, ref);
+    const bool fixed = ref.storage == StorageClass::Fixed;
+    if (first) {
+      shared.alignment = alignment;
+      shared.fixed = fixed;
+      if (ref.length != BufferRef::kWholeBuffer) shared.length = ref.length;
+      return;
+    }
+    shared.alignment = std::min(shared.alignment, alignment);
+    shared.fixed = shared.fixed && fixed;
+    if (shared.length != ref.length) shared.length.reset();
   }
 
   // Of the first byte, as far as every materialization keeps it.
@@ -274,6 +321,7 @@ class Classifier {
     for (SharedArgument& argument : done.arguments) argument.facts = argument.facts.normalized();
   }
 
+  PassContext& context_;
   const Module& module_;
   const EntryTable& entries_;
   const uint32_t limit_;
@@ -294,14 +342,28 @@ class Classifier {
 
 }  // namespace
 
-KernelDecisions kernel_decisions(const Module& module, OpId kernel) {
-  if (module.op(kernel).kind != KernelDef) return {};
-  return DecisionFinder(module, kernel).take();
+std::optional<KernelDecisions> kernel_decisions(PassContext& context, OpId kernel) {
+  const Module& module = context.module();
+  if (module.op(kernel).kind != KernelDef) return KernelDecisions();
+  KernelDecisions found = DecisionFinder(module, kernel).take();
+  if (!calls_functions(module, kernel)) return found;
+  Module copy = rooted_copy(module, kernel);
+  const OpId apart = copy.region(copy.body()).first;
+  PassContext inside(copy, context.diagnostics(), &context.workspace());
+  if (!enter_functions(inside, apart)) return std::nullopt;
+  KernelDecisions entered = DecisionFinder(copy, apart).take();
+  // Functions that decide nothing stay functions.
+  if (entered.uses.size() == found.uses.size() &&
+      entered.conditions.size() == found.conditions.size()) {
+    return found;
+  }
+  entered.entered = true;
+  return entered;
 }
 
-Classification classify(const Module& module, const EntryTable& entries, uint32_t limit,
-                        PreparedPlan& plan) {
-  return Classifier(module, entries, limit, plan).run();
+std::optional<Classification> classify(PassContext& context, const EntryTable& entries,
+                                       uint32_t limit, PreparedPlan& plan) {
+  return Classifier(context, entries, limit, plan).run();
 }
 
 }  // namespace loom

@@ -1,9 +1,10 @@
 // Request classes: which launch sites are served by the same generated kernel.
 //
-// A kernel's decisions are what launches can settle in it: conditions of branches, bounds of loops
-// that must be unrolled, and the conditions of template implementations, as far as they follow from
-// scalar launch arguments. Sites of one entry whose decisions come out alike form a class, whatever
-// the arguments are.
+// A kernel's decisions are what launches can settle in it and in the functions that it calls:
+// conditions of branches, selectors of switches, bounds of loops that must be unrolled, and the
+// conditions of template implementations, as far as they follow from scalar launch arguments and
+// from the lengths of buffers. Sites of one entry whose decisions come out alike form a class,
+// whatever the arguments are.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,10 @@
 #include "loom/command/launch_values.h"
 #include "loom/command/plan.h"
 #include "loom/command/resolve.h"
+#include "loom/facts/float_facts.h"
 #include "loom/facts/int_facts.h"
 #include "loom/ir/module.h"
+#include "loom/pass/pass_context.h"
 
 namespace loom {
 
@@ -27,6 +30,8 @@ struct KernelDecisions {
     uint32_t op = 0;
     uint32_t operand = 0;
     uint32_t value = 0;
+    // Of a switch: its cases, ascending; other values come out alike.
+    std::vector<int64_t> keys;
   };
   // A condition of a template implementation. `arguments` are values, or literals.
   struct Condition {
@@ -38,21 +43,28 @@ struct KernelDecisions {
     PredicateKind kind = PredicateKind::Eq;
     Term terms[3];
   };
+  // The kernel is meant after enter_functions(), where some of the decisions are.
+  bool entered = false;
   std::vector<LaunchValue> values;
   std::vector<Use> uses;
   std::vector<Condition> conditions;
 
   bool empty() const { return uses.empty() && conditions.empty(); }
 };
-KernelDecisions kernel_decisions(const Module& module, OpId kernel);
+// Nothing when an error was reported.
+std::optional<KernelDecisions> kernel_decisions(PassContext& context, OpId kernel);
 
 // What the sites of a class have in common, by launch argument.
 struct SharedArgument {
   // Of a scalar: its bits (Argument::value) where all sites agree, and what is true of all.
   std::optional<uint64_t> bits;
   IntFacts facts;
-  // Of a buffer: the alignment in bytes that each site's first byte has.
+  FloatFacts floats{0};
+  // Of a buffer or view: the alignment in bytes that each site's first byte has, the bytes where
+  // all sites pass as many, and whether nothing writes them while a program runs.
   uint64_t alignment = 1;
+  std::optional<uint64_t> length;
+  bool fixed = false;
 };
 
 // One class: an entry of the plan.
@@ -73,8 +85,8 @@ struct Classification {
 // Splits the entries of a resolved plan into classes and numbers them by first use; slots, commands
 // and entries of the plan are rewritten. The bodies of the kernels must be open. With `limit` above
 // 0 each entry gets at most so many classes: those with the most sites, and one for the rest. A
-// site costs one word of memory and no allocation.
-Classification classify(const Module& module, const EntryTable& entries, uint32_t limit,
-                        PreparedPlan& plan);
+// site costs one word of memory and no allocation. Nothing when an error was reported.
+std::optional<Classification> classify(PassContext& context, const EntryTable& entries,
+                                       uint32_t limit, PreparedPlan& plan);
 
 }  // namespace loom

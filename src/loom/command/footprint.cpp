@@ -60,20 +60,6 @@ void include(StorageNeed& storage, uint64_t offset, const StorageNeed& part) {
   if (offset % part.alignment == 0) storage.alignment = std::max(storage.alignment, part.alignment);
 }
 
-// The value behind promises about it, which do not move it.
-ValueId promised(const Module& module, ValueId value) {
-  for (;;) {
-    const OpId op = module.defining_op(value);
-    if (!op.valid()) return value;
-    const OpKind kind = module.op(op).kind;
-    if (kind != OpKind::BufferAssumeNoalias && kind != OpKind::BufferAssumeAlignment &&
-        kind != OpKind::BufferAssumeMemorySpace) {
-      return value;
-    }
-    value = module.operand(op, module.value(value).index);
-  }
-}
-
 std::optional<LaunchView> launch_view(const Module& module, OpId op, uint32_t argument,
                                       LaunchNumbers& values) {
   const Type& type = module.types[module.type_of(module.result(op))];
@@ -132,8 +118,8 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel) {
   LaunchNumbers values(module, body, needs.values);
   for_each_nested(module, kernel, [&](OpId op) {
     if (module.op(op).kind != OpKind::BufferView) return;
-    const Value& root =
-        module.value(promised(module, module.operand(op, operand_slot(OpKind::BufferView, "b"))));
+    const Value& root = module.value(
+        promised_root(module, module.operand(op, operand_slot(OpKind::BufferView, "b"))));
     if (root.kind != ValueKind::Argument || root.owner != body.index()) return;
     const std::optional<int64_t> offset =
         exact_int(module, module.operand(op, operand_slot(OpKind::BufferView, "offset")));

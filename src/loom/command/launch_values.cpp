@@ -13,6 +13,19 @@ bool is_assume(OpKind kind) { return kind == OpKind::IndexAssume || kind == OpKi
 
 }  // namespace
 
+ValueId promised_root(const Module& module, ValueId value) {
+  for (;;) {
+    const OpId op = module.defining_op(value);
+    if (!op.valid()) return value;
+    const OpKind kind = module.op(op).kind;
+    if (kind != OpKind::BufferAssumeNoalias && kind != OpKind::BufferAssumeAlignment &&
+        kind != OpKind::BufferAssumeMemorySpace) {
+      return value;
+    }
+    value = module.operand(op, module.value(value).index);
+  }
+}
+
 // Operands come first, on an explicit stack.
 std::optional<uint32_t> LaunchNumbers::number(ValueId value) {
   std::vector<ValueId> open = {value};
@@ -77,7 +90,18 @@ std::optional<uint32_t> LaunchNumbers::add_leaf(ValueId value) {
   return add(std::move(argument));
 }
 
+std::optional<uint32_t> LaunchNumbers::add_length(OpId op) {
+  const Value& root = module_.value(promised_root(module_, module_.operand(op, 0)));
+  if (root.kind != ValueKind::Argument || root.owner != body_.index()) return std::nullopt;
+  LaunchValue length;
+  length.kind = LaunchValue::Kind::Length;
+  length.constant.kind = ScalarKind::Offset;
+  length.argument = root.index;
+  return add(std::move(length));
+}
+
 std::optional<uint32_t> LaunchNumbers::add_operation(OpId op, ValueId result) {
+  if (module_.op(op).kind == OpKind::BufferLength) return add_length(op);
   if (!is_pure_scalar(op)) return std::nullopt;
   LaunchValue operation;
   for (const ValueId operand : operands_of(op, result)) {
@@ -101,10 +125,14 @@ void evaluate_launch(const std::vector<LaunchValue>& values, std::span<const Arg
     const LaunchValue& value = values[i];
     if (value.kind == LaunchValue::Kind::Constant) {
       results[i] = value.constant;
-    } else if (value.kind == LaunchValue::Kind::Argument) {
-      const bool known = value.argument < arguments.size() &&
-                         arguments[value.argument].kind != Argument::Kind::Buffer;
-      if (known) results[i] = from_bits(value.constant.kind, arguments[value.argument].value);
+    } else if (value.kind != LaunchValue::Kind::Operation) {
+      if (value.argument >= arguments.size()) continue;
+      const Argument& argument = arguments[value.argument];
+      const bool of_buffer = value.kind == LaunchValue::Kind::Length;
+      if (of_buffer != (argument.kind == Argument::Kind::Buffer)) continue;
+      if (of_buffer && argument.buffer.length == BufferRef::kWholeBuffer) continue;
+      results[i] =
+          from_bits(value.constant.kind, of_buffer ? argument.buffer.length : argument.value);
     } else {
       std::array<ScalarValue, 3> operands;
       bool known = true;

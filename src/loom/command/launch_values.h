@@ -1,4 +1,4 @@
-// Values inside a kernel that its scalar launch arguments decide, and what they are at one launch.
+// Values inside a kernel that its launch arguments decide, and what they are at one launch.
 #pragma once
 
 #include <optional>
@@ -13,16 +13,20 @@
 
 namespace loom {
 
-// A value inside a kernel that follows from its scalar launch arguments alone.
+// A value inside a kernel that follows from its scalar launch arguments, and from the lengths of
+// its buffers, alone.
 struct LaunchValue {
-  enum class Kind : uint8_t { Constant, Argument, Operation };
+  enum class Kind : uint8_t { Constant, Argument, Length, Operation };
   Kind kind = Kind::Constant;
-  ScalarValue constant;   // of an argument and of an operation: the kind of the result
-  uint32_t argument = 0;  // launch argument
+  ScalarValue constant;   // otherwise: the kind of the result
+  uint32_t argument = 0;  // launch argument that it is or is the length of
   OpKind op{};
   EvalAttrs attrs;
   std::vector<uint32_t> operands;  // earlier values
 };
+
+// The value behind promises about a buffer, which do not move it.
+ValueId promised_root(const Module& module, ValueId buffer);
 
 // Numbers the values that follow from a kernel's scalar arguments.
 class LaunchNumbers {
@@ -39,6 +43,7 @@ class LaunchNumbers {
   std::vector<ValueId> operands_of(OpId op, ValueId result) const;
   uint32_t add(LaunchValue value);
   std::optional<uint32_t> add_leaf(ValueId value);
+  std::optional<uint32_t> add_length(OpId op);
   std::optional<uint32_t> add_operation(OpId op, ValueId result);
 
   const Module& module_;

@@ -104,7 +104,9 @@ bool check_program_effects(const Module& module, OpId root, Diagnostics& diagnos
 bool publish(PassContext& context, const Projection& projection, const EntryTable& entries,
              uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient) {
   const Module& module = context.module();
-  const Classification found = classify(module, entries, limit, plan);
+  const auto classified = classify(context, entries, limit, plan);
+  if (!classified) return false;
+  const Classification& found = *classified;
   uint32_t ordinal = 0;
   for (uint32_t i = 0; i < plan.entries.size(); ++i) {
     const RequestClass& of = found.classes[i];

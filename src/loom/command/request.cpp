@@ -1,15 +1,15 @@
 #include "loom/command/request.h"
 
 #include <algorithm>
-#include <map>
-#include <unordered_set>
+#include <utility>
+#include <vector>
 
 #include "loom/bytecode/bytecode.h"
+#include "loom/command/kernel_copy.h"
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/hooks.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_info.h"
-#include "loom/ir/clone.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/pass_context.h"
@@ -19,54 +19,6 @@ namespace loom {
 namespace {
 
 using enum OpKind;
-
-// Symbols that the op's attributes refer to, in slot order.
-void append_references(const Module& module, OpId id, std::vector<StringId>& out) {
-  const OpInfo& info = op_info(module.op(id).kind);
-  for (unsigned slot = 0; slot < info.attrs.size(); ++slot) {
-    if (info.attrs[slot].form == AttrForm::Symbol && module.has_attr(id, slot)) {
-      out.push_back(module.attr(id, slot).string());
-    }
-  }
-}
-
-// Implementations by family, in module order.
-std::map<StringId, std::vector<OpId>> implementations(const Module& module) {
-  std::map<StringId, std::vector<OpId>> found;
-  for_each_op(module, module.body(), [&](OpId op) {
-    const OpKind kind = module.op(op).kind;
-    if (kind != OpKind::TemplateDef && kind != OpKind::TemplateUkernel) return;
-    found[module.attr(op, attr_slot(OpKind::TemplateDef, "family")).string()].push_back(op);
-  });
-  return found;
-}
-
-// The kernel and what it reaches, in first-reach order. An applied family reaches all of its
-// implementations.
-std::vector<OpId> closure(const Module& module, OpId kernel) {
-  const auto families = implementations(module);
-  std::vector<OpId> symbols{kernel};
-  std::unordered_set<uint32_t> seen{kernel.index()};
-  for (size_t i = 0; i < symbols.size(); ++i) {
-    std::vector<StringId> references;
-    for_each_nested(module, symbols[i],
-                    [&](OpId id) { append_references(module, id, references); });
-    append_references(module, OpId(symbols[i]), references);
-    for_each_nested(module, symbols[i], [&](OpId id) {
-      if (module.op(id).kind != OpKind::TemplateApply) return;
-      const auto found = families.find(callee_name(module, id));
-      if (found == families.end()) return;
-      for (const OpId candidate : found->second) {
-        references.push_back(symbol_name(module, candidate));
-      }
-    });
-    for (StringId name : references) {
-      const OpId target = module.symbol(name);
-      if (target.valid() && seen.insert(target.index()).second) symbols.push_back(target);
-    }
-  }
-  return symbols;
-}
 
 void fix_workgroup_size(Module& request, OpId kernel, const std::array<uint32_t, 3>& size) {
   const RegionId config = request.op_region(kernel, region_slot(OpKind::KernelDef, "config"));
@@ -86,17 +38,6 @@ void fix_workgroup_size(Module& request, OpId kernel, const std::array<uint32_t,
     operands[groups[0] + axis] = request.result(constant);
   }
   request.set_operands(terminator, operands, groups);
-}
-
-Module rooted_copy(const Module& module, OpId kernel) {
-  Module copy(module.files());
-  Cloner cloner(module, copy);
-  for (OpId symbol : closure(module, kernel)) {
-    const OpId made = cloner.clone(symbol);
-    copy.append(copy.body(), made);
-    copy.define_symbol(symbol_name(copy, made), made);
-  }
-  return copy;
 }
 
 bool holds_templates(const Module& module) {
@@ -128,29 +69,45 @@ void fold_decisions(Module& request, OpId kernel, const KernelDecisions& decisio
   }
 }
 
+std::vector<ValueId> launch_arguments(const Module& request, OpId kernel) {
+  const auto args = request.args(request.op_region(kernel, region_slot(KernelDef, "body")));
+  return {args.begin(), args.end()};
+}
+
 // Shared integers become `eq` in the kernel's contract. Where implementations are chosen by them,
-// so do the bounds and the divisor of the others.
+// so do the bounds and the divisor of the other integers, and which kinds of number floats are.
 bool state_scalars(Module& request, OpId kernel, const RequestClass& of, bool bounds) {
-  const std::span<const ValueId> args =
-      request.args(request.op_region(kernel, region_slot(KernelDef, "body")));
+  const std::vector<ValueId> args = launch_arguments(request, kernel);
   const auto stated = where_predicates(request, kernel);
   std::vector<Predicate> all(stated.begin(), stated.end());
-  const auto add = [&](PredicateKind kind, ValueId arg, int64_t a, int64_t b) {
-    const Predicate predicate = {kind, {PredicateArg::of(arg), PredicateArg::of(a)}};
-    all.push_back(predicate);
-    if (kind == PredicateKind::Range) all.back().args[2] = PredicateArg::of(b);
-    if (std::find(all.begin(), all.end() - 1, all.back()) != all.end() - 1) all.pop_back();
+  const auto add = [&](const Predicate& predicate) {
+    if (std::ranges::find(all, predicate) == all.end()) all.push_back(predicate);
   };
+  const auto literal = [](int64_t value) { return PredicateArg::of(value); };
   for (size_t i = 0; i < of.arguments.size() && i < args.size(); ++i) {
     const Type& type = request.types[request.type_of(args[i])];
-    if (type.kind != TypeKind::Scalar || is_float(type.element)) continue;
-    const IntFacts& facts = of.arguments[i].facts;
+    if (type.kind != TypeKind::Scalar) continue;
+    const PredicateArg arg = PredicateArg::of(args[i]);
+    const SharedArgument& shared = of.arguments[i];
+    if (is_float(type.element)) {
+      if (!bounds || shared.floats.empty()) continue;
+      const bool number = !shared.floats.may(FloatFacts::kNan);
+      const bool bounded = !shared.floats.may(FloatFacts::kInf);
+      if (number && bounded) {
+        add({PredicateKind::Finite, {arg}});
+      } else if (number || bounded) {
+        add({number ? PredicateKind::NotNan : PredicateKind::NotInf, {arg}});
+      }
+      continue;
+    }
+    const IntFacts& facts = shared.facts;
     if (const auto exact = facts.exact()) {
-      add(PredicateKind::Eq, args[i], *exact, 0);
+      add({PredicateKind::Eq, {arg, literal(*exact)}});
     } else if (bounds) {
-      add(PredicateKind::Range, args[i], facts.lo, facts.hi);
-      if (facts.divisor > 1)
-        add(PredicateKind::Mul, args[i], static_cast<int64_t>(facts.divisor), 0);
+      add({PredicateKind::Range, {arg, literal(facts.lo), literal(facts.hi)}});
+      if (facts.divisor > 1) {
+        add({PredicateKind::Mul, {arg, literal(static_cast<int64_t>(facts.divisor))}});
+      }
     }
   }
   if (all.size() == stated.size()) return false;
@@ -160,34 +117,59 @@ bool state_scalars(Module& request, OpId kernel, const RequestClass& of, bool bo
   return true;
 }
 
-// Storage that every site aligns says so where the body begins.
-void state_alignment(Module& request, OpId kernel, const RequestClass& of) {
-  const RegionId body = request.op_region(kernel, region_slot(KernelDef, "body"));
-  const std::vector<ValueId> args(request.args(body).begin(), request.args(body).end());
-  const OpId first = request.region(body).first;
+// No predicate says that a float equals a number, so a float that all sites share stands in the
+// body in place of the argument. A NaN has no literal that keeps its bits.
+bool fold_floats(Module& request, OpId kernel, const RequestClass& of) {
+  const std::vector<ValueId> args = launch_arguments(request, kernel);
+  bool folded = false;
   for (size_t i = 0; i < of.arguments.size() && i < args.size(); ++i) {
-    const TypeId type = request.type_of(args[i]);
-    if (request.types[type].kind != TypeKind::Buffer || of.arguments[i].alignment <= 1) continue;
-    std::vector<AttrId> attrs(op_info(BufferAssumeAlignment).attrs.size());
-    attrs[attr_slot(BufferAssumeAlignment, "minimum_alignment")] =
-        request.attrs.intern(Attr::integer(static_cast<int64_t>(of.arguments[i].alignment)));
-    const uint32_t one = 1;
-    const OpId assume = request.create({.kind = BufferAssumeAlignment,
-                                        .operands = {&args[i], 1},
-                                        .groups = {&one, 1},
-                                        .results = {&type, 1},
-                                        .attrs = attrs,
-                                        .location = request.location(kernel)});
-    std::vector<OpId> users;
-    for_each_nested(request, kernel, [&](OpId op) { users.push_back(op); });
-    for (const OpId user : users) {
+    const Type& type = request.types[request.type_of(args[i])];
+    if (type.kind != TypeKind::Scalar || !is_float(type.element)) continue;
+    if (!of.arguments[i].bits) continue;
+    const ScalarValue value = from_bits(type.element, *of.arguments[i].bits);
+    if (is_nan(value)) continue;
+    std::vector<std::pair<OpId, uint32_t>> uses;
+    for_each_nested(request, kernel, [&](OpId user) {
       for (uint32_t k = 0; k < request.operands(user).size(); ++k) {
-        if (request.operand(user, k) == args[i])
-          request.set_operand(user, k, request.result(assume));
+        if (request.operand(user, k) == args[i]) uses.emplace_back(user, k);
       }
-    }
-    request.insert_before(first, assume);
+    });
+    if (uses.empty()) continue;
+    const RegionId body = request.op_region(kernel, region_slot(KernelDef, "body"));
+    const ValueId constant = constant_before(request, request.region(body).first, value);
+    for (const auto& [user, operand] : uses) request.set_operand(user, operand, constant);
+    folded = true;
   }
+  return folded;
+}
+
+// What all sites say of the storage of a launch argument stands in the kernel's contract. True when
+// an operation of the kernel asks for that.
+bool state_storage(Module& request, OpId kernel, const RequestClass& of) {
+  const std::vector<ValueId> args = launch_arguments(request, kernel);
+  std::vector<int64_t> fixed;
+  std::vector<int64_t> lengths(args.size(), 0);
+  std::vector<int64_t> alignments(args.size(), 1);
+  bool long_enough = false;
+  bool aligned = false;
+  for (size_t i = 0; i < of.arguments.size() && i < args.size(); ++i) {
+    if (request.types.is_scalar(request.type_of(args[i]))) continue;
+    const SharedArgument& shared = of.arguments[i];
+    if (shared.fixed) fixed.push_back(static_cast<int64_t>(i));
+    lengths[i] = static_cast<int64_t>(shared.length.value_or(0));
+    alignments[i] = static_cast<int64_t>(shared.alignment);
+    long_enough = long_enough || lengths[i] != 0;
+    aligned = aligned || alignments[i] > 1;
+  }
+  const auto state = [&](unsigned slot, const std::vector<int64_t>& list) {
+    request.set_attr(kernel, slot, request.attrs.intern(Attr::int_list(list)));
+  };
+  if (!fixed.empty()) state(attr_slot(KernelDef, "readonly"), fixed);
+  if (long_enough) state(attr_slot(KernelDef, "lengths"), lengths);
+  if (aligned) state(attr_slot(KernelDef, "alignments"), alignments);
+  bool asks = false;
+  for_each_nested(request, kernel, [&](OpId op) { asks |= request.op(op).kind == BufferLength; });
+  return asks && long_enough;
 }
 
 }  // namespace
@@ -195,23 +177,25 @@ void state_alignment(Module& request, OpId kernel, const RequestClass& of) {
 std::optional<KernelRequest> make_request(PassContext& of_module, const RequestClass& of,
                                           const KernelDecisions& decisions, bool fixed_size) {
   const Module& module = of_module.module();
-  Diagnostics& diagnostics = of_module.diagnostics();
   Module request = rooted_copy(module, of.kernel);
   OpId copy = request.region(request.body()).first;
+  PassContext context(request, of_module.diagnostics(), &of_module.workspace());
+  if (decisions.entered && !enter_functions(context, copy)) return std::nullopt;
   request.set_attr(copy, attr_slot(KernelDef, "retain"), request.attrs.intern(Attr::unit()));
   fold_decisions(request, copy, decisions, of.folded);
-  const bool stated = state_scalars(request, copy, of, !decisions.conditions.empty());
-  state_alignment(request, copy, of);
+  bool changed = state_scalars(request, copy, of, !decisions.conditions.empty());
+  changed |= fold_floats(request, copy, of);
+  changed |= state_storage(request, copy, of);
+  changed |= !of.folded.empty();
   if (!fixed_size) fix_workgroup_size(request, copy, of.size);
-  if (stated || !of.folded.empty()) {
-    PassContext context(request, diagnostics, &of_module.workspace());
-    if (!canonicalize(context, copy)) return std::nullopt;
-  }
-  if (holds_templates(request)) {
-    PassContext context(request, diagnostics, &of_module.workspace());
+  if (changed && !canonicalize(context, copy)) return std::nullopt;
+  const bool templates = holds_templates(request);
+  if (templates) {
     const SelectOptions early{.final = false, .target = {}, .format = {}};
     if (!expand_kernels(context, {&copy, 1}, early)) return std::nullopt;
-    // What was not chosen is not part of the request.
+  }
+  // What is not reached any more is not part of the request.
+  if (templates || decisions.entered) {
     request = rooted_copy(request, copy);
     copy = request.region(request.body()).first;
   }

@@ -10,9 +10,11 @@
 namespace loom {
 
 // The request for one class: the definition under its own symbol, retained, with the functions and
-// configuration it reaches. What the class decides is decided in it, and what its sites share holds
-// in it. Where the workgroup size depends on the workload (`fixed_size` is false), the class's
-// replaces it in the configuration region.
+// configuration it reaches. What the class decides is decided in it, functions that decide are
+// entered for that, and what its sites share stands in its contract: integers that are equal (`eq`;
+// a float stands in the body), and of buffers and views what nothing writes (`readonly`), how long
+// it is (`lengths`) and where it begins (`alignments`). Where the workgroup size depends on the
+// workload (`fixed_size` is false), the class's replaces it in the configuration region.
 //
 // Applied families are replaced by exact calls where every target would decide alike; otherwise the
 // request carries the implementations that are left to choose from. The module of `context` is read

@@ -88,6 +88,7 @@ bool Expander::is_worth_entering(OpId call, OpId callee) {
     return module_.has_attr(says, slot) &&
            module_.attr(says, slot).bits == static_cast<uint64_t>(wanted);
   };
+  if (options_.large_calls) return true;
   if (is(Temperature::Cold)) return false;
   uint32_t& size = body_size_[callee.index()];
   const RegionId body = module_.op_region(callee, kDefBody);

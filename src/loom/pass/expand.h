@@ -18,6 +18,7 @@ struct ExpandOptions {
   bool calls = false;        // enter func.call where the language obliges
   bool pure_calls = false;   // also those without an `inline` obligation
   bool small_calls = false;  // also those that the policy of inline.h asks for
+  bool large_calls = false;  // with small_calls: of any size
   bool loops = false;        // run loops that `unroll` obliges
   bool exact_loops = false;  // run every loop with exact bounds
   uint64_t max_operations = uint64_t{1} << 24;

@@ -245,6 +245,10 @@ void learn_result(Rewriter& rewriter, const FoldInput& input, ValueId result) {
   if (is_float(rewriter.element(input.result))) {
     return learn_float_result(rewriter, input, result);
   }
+  if (input.kind == BufferLength) {
+    rewriter.refine_facts(result, result_facts(rewriter, input));
+    return;
+  }
   for (Ref operand : input.operands) {
     if (!is_scalar_integer(rewriter, operand)) return;
   }

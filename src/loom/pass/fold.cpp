@@ -41,8 +41,8 @@ struct KindTables {
       poison[i] = computes_with_poison(kind);
       const auto results = op_info(kind).results;
       const bool one = results.size() == 1 && results[0].arity == Arity::Single;
-      foldable[i] =
-          scalar[i] || vector[i] || (poison[i] && one) || kind == ScfSelect || kind == ViewRefine;
+      foldable[i] = scalar[i] || vector[i] || (poison[i] && one) || kind == ScfSelect ||
+                    kind == ViewRefine || kind == BufferLength;
       commutative[i] = op_info(kind).has(trait::Commutative);
     }
   }
@@ -151,6 +151,11 @@ FoldResult fold(Rewriter& rewriter, const FoldInput& input) {
       // An identity once both sides have become the same type.
       if (rewriter.type_of(input.operands[0]) != input.result) return FoldResult::none();
       return rule<"refine to the same">(FoldResult::of(input.operands[0]));
+    case BufferLength: {
+      const auto bytes = result_facts(rewriter, input).exact();
+      if (!bytes) return FoldResult::none();
+      return rule<"known length">(FoldResult::of(rewriter.integer(ScalarKind::Offset, *bytes)));
+    }
     default:
       break;
   }

@@ -15,7 +15,8 @@ bool inline_calls(PassContext& context, OpId root, const InlineOptions& options)
     Expander expander(context, rewriter, root,
                       {.calls = true,
                        .pure_calls = options.pure_calls,
-                       .small_calls = options.policy,
+                       .small_calls = options.policy || options.large,
+                       .large_calls = options.large,
                        .max_operations = options.max_operations});
     // Pre-order visits definitions before uses, so one sweep also replaces the results of calls.
     for (OpId id = module.region(body).first; id.valid() && ok;) {

@@ -24,6 +24,8 @@ struct InlineOptions {
   bool pure_calls = false;
   // Follow the policy above.
   bool policy = false;
+  // The same for bodies of any size, however warm.
+  bool large = false;
   // Operations that the root may grow by before the expansion is refused.
   uint64_t max_operations = uint64_t{1} << 24;
 };

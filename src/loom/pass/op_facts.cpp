@@ -1,6 +1,7 @@
 #include "loom/pass/op_facts.h"
 
 #include "loom/pass/rewriter.h"
+#include "loom/pass/storage_facts.h"
 
 namespace loom {
 namespace {
@@ -120,6 +121,11 @@ IntFacts result_facts(const Rewriter& rewriter, const FoldInput& input) {
   switch (input.kind) {
     case IndexMadd:
       return facts::add(facts::mul(operand(0), operand(1), domain), operand(2), domain);
+    case BufferLength: {
+      const Ref& root = input.operands[0];
+      if (root.is_constant()) return IntFacts::of(domain);
+      return meet(storage_facts(rewriter, root.value_id(), true).root_bytes, IntFacts::of(domain));
+    }
     case IndexCast:
       return cast_facts(rewriter, input, domain);
     case ScalarFmaI:

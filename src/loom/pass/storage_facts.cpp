@@ -62,6 +62,28 @@ IntFacts subview_offset(const Rewriter& rewriter, OpId op, bool compact) {
   return offset;
 }
 
+// What the contract of a kernel says of the storage of a launch argument.
+void learn_contract(const Module& module, OpId kernel, ValueId argument, StorageFacts& facts) {
+  const Value& v = module.value(argument);
+  if (module.op(kernel).kind != KernelDef ||
+      v.owner != module.op_region(kernel, region_slot(KernelDef, "body")).index()) {
+    return;
+  }
+  const auto list = [&](unsigned slot) {
+    return module.has_attr(kernel, slot) ? module.attr(kernel, slot).ints
+                                         : std::span<const int64_t>();
+  };
+  facts.readonly = std::ranges::binary_search(list(attr_slot(KernelDef, "readonly")), v.index);
+  if (const auto lengths = list(attr_slot(KernelDef, "lengths"));
+      v.index < lengths.size() && lengths[v.index] > 0) {
+    facts.root_bytes = IntFacts::exactly(lengths[v.index]);
+  }
+  if (const auto alignments = list(attr_slot(KernelDef, "alignments"));
+      v.index < alignments.size()) {
+    facts.alignment = static_cast<uint64_t>(alignments[v.index]);
+  }
+}
+
 StorageFacts origin(const Rewriter& rewriter, ValueId value, bool in_kernel) {
   const Module& module = rewriter.module();
   StorageFacts facts;
@@ -72,6 +94,7 @@ StorageFacts origin(const Rewriter& rewriter, ValueId value, bool in_kernel) {
     if (!kind_has(module.op(holder).kind, trait::Symbol)) return facts;
     facts.root = value;
     if (in_kernel) facts.space = MemorySpace::Global;
+    learn_contract(module, holder, value, facts);
     return facts;
   }
   if (module.op(op).kind != BufferAlloca) return facts;
@@ -193,6 +216,8 @@ StorageFacts storage_facts(const Rewriter& rewriter, ValueId value, bool in_kern
 }
 
 bool may_overlap(const StorageFacts& a, const StorageFacts& b) {
+  // One of the two is written.
+  if (a.readonly || b.readonly) return false;
   if (is_apart(a.space, b.space)) return false;
   const bool one_root = a.root.valid() && a.root == b.root;
   if (!one_root) {

@@ -12,8 +12,9 @@ struct StorageFacts {
   ValueId root;
   // The result of `buffer.assume.noalias` that the storage was reached through; invalid when none.
   ValueId scope;
-  bool fresh = false;    // the root is an allocation of this body
-  bool nullable = true;  // the root may be null
+  bool fresh = false;     // the root is an allocation of this body
+  bool nullable = true;   // the root may be null
+  bool readonly = false;  // nothing writes the root while the kernel runs
   MemorySpace space = MemorySpace::Unknown;
   IntFacts root_bytes = IntFacts::range(0, std::numeric_limits<int64_t>::max());
   IntFacts offset = IntFacts::exactly(0);  // of the first byte, from the start of the root
@@ -28,8 +29,8 @@ struct StorageFacts {
 // dozen operations; what lies behind them is unknown.
 StorageFacts storage_facts(const Rewriter& rewriter, ValueId value, bool in_kernel);
 
-// Whether an access inside `a` can touch a byte that one inside `b` touches. False is a proof, from
-// roots, promises, memory spaces and byte ranges.
+// Whether an access inside `a` can touch a byte that one inside `b` touches, when one of them
+// writes. False is a proof, from roots, promises, memory spaces and byte ranges.
 bool may_overlap(const StorageFacts& a, const StorageFacts& b);
 
 // The extent of one axis.

@@ -1,6 +1,8 @@
 // What the rows of kernel/ops.def cannot say.
 #include <fmt/core.h>
 
+#include <bit>
+
 #include "loom/dialect/hooks.h"
 #include "loom/dialect/kernel/async.h"
 #include "loom/dialect/signature.h"
@@ -85,6 +87,46 @@ void check_extents(VerifyContext& c, OpId op, unsigned slot, std::string_view at
   if (!positive) c.bad_attribute(op, attribute, "three positive sizes are needed");
 }
 
+// What a contract says of storage: `readonly` has places of launch arguments, ascending; `lengths`
+// and `alignments` have a number for each, 0 and 1 where nothing is said.
+void check_storage_facts(VerifyContext& c, OpId kernel) {
+  using enum OpKind;
+  const auto args = c.module.args(c.module.op_region(kernel, region_slot(KernelDef, "body")));
+  const auto is_storage = [&](size_t place) {
+    return place < args.size() && !c.module.types.is_scalar(c.module.type_of(args[place]));
+  };
+  constexpr unsigned kReadonly = attr_slot(KernelDef, "readonly");
+  if (c.module.has_attr(kernel, kReadonly)) {
+    int64_t before = -1;
+    for (const int64_t place : c.module.attr(kernel, kReadonly).ints) {
+      if (place <= before || !is_storage(static_cast<size_t>(place))) {
+        c.bad_attribute(kernel, "readonly",
+                        fmt::format("{} is no place of a buffer or view after {}", place, before));
+        break;
+      }
+      before = place;
+    }
+  }
+  const auto check = [&](unsigned slot, std::string_view name, int64_t none, auto&& good) {
+    if (!c.module.has_attr(kernel, slot)) return;
+    const auto list = c.module.attr(kernel, slot).ints;
+    if (list.size() != args.size()) {
+      c.bad_attribute(kernel, name,
+                      fmt::format("{} numbers for {} launch arguments", list.size(), args.size()));
+      return;
+    }
+    for (size_t i = 0; i < list.size(); ++i) {
+      if (list[i] == none || (is_storage(i) && good(list[i]))) continue;
+      c.bad_attribute(kernel, name, fmt::format("{} for launch argument {}", list[i], i));
+      return;
+    }
+  };
+  check(attr_slot(KernelDef, "lengths"), "lengths", 0, [](int64_t bytes) { return bytes > 0; });
+  check(attr_slot(KernelDef, "alignments"), "alignments", 1, [](int64_t bytes) {
+    return bytes > 0 && std::has_single_bit(static_cast<uint64_t>(bytes));
+  });
+}
+
 bool is_float_kind(std::string_view kind) { return kind.ends_with('f'); }
 
 void check_clusters(VerifyContext& c, OpId op, unsigned size, unsigned stride) {
@@ -109,7 +151,9 @@ void kernel_contract(VerifyContext& c, OpId op) {
       !c.module.has_attr(op, attr_slot(KernelDef, "export"))) {
     c.bad_attribute(op, "linkage", "it needs 'export'");
   }
-  if (c.module.op(op).kind == KernelDef) check_async_uses(c, op);
+  if (c.module.op(op).kind != KernelDef) return;
+  check_storage_facts(c, op);
+  check_async_uses(c, op);
 }
 
 void kernel_entry_decl(VerifyContext& c, OpId op) {

@@ -199,6 +199,11 @@ void BodyLowering::emit_noalias(OpId op) {
 }
 
 void BodyLowering::inherit_scope(ValueId from, ValueId to) {
+  if (readonly_.contains(from.index())) {
+    readonly_.insert(to.index());
+  } else {
+    readonly_.erase(to.index());
+  }
   const auto scope = scope_of_.find(from.index());
   if (scope == scope_of_.end()) {
     scope_of_.erase(to.index());
@@ -208,6 +213,11 @@ void BodyLowering::inherit_scope(ValueId from, ValueId to) {
 }
 
 void BodyLowering::describe_access(llvm::Value* access, ValueId view) {
+  if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(access);
+      load != nullptr && !load->isVolatile() && readonly_.contains(view.index())) {
+    load->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                      llvm::MDNode::get(builder_.getContext(), {}));
+  }
   const auto scope = scope_of_.find(view.index());
   if (scope == scope_of_.end()) return;
   auto* const instruction = llvm::cast<llvm::Instruction>(access);

@@ -125,6 +125,11 @@ void Entry::bind_arguments() {
     }
     lowering_.bind_argument(args[i], value);
   }
+  constexpr unsigned kReadonly = attr_slot(KernelDef, "readonly");
+  if (!module_.has_attr(plan_.kernel, kReadonly)) return;
+  for (const int64_t place : module_.attr(plan_.kernel, kReadonly).ints) {
+    lowering_.promise_readonly(args[static_cast<size_t>(place)]);
+  }
 }
 
 llvm::Value* Entry::load_shape(unsigned field) {
