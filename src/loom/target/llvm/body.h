@@ -47,7 +47,7 @@ class BodyLowering {
   // Gives a kernel argument its value: a scalar of llvm_type, or an address.
   void bind_argument(ValueId arg, llvm::Value* value);
   // Nothing writes the storage of the argument while the kernel may run.
-  void promise_readonly(ValueId arg) { readonly_.insert(arg.index()); }
+  void promise_readonly(ValueId arg);
   // Emits the kernel's body at the builder's insertion point, in a function whose allocas go to
   // the start of `entry`, and leaves the builder behind it. May be called once per kernel.
   void lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
@@ -164,7 +164,8 @@ class BodyLowering {
   std::vector<AliasScope> scopes_;
   std::unordered_map<uint32_t, uint32_t> scope_of_;  // by ValueId
   llvm::MDNode* scope_domain_ = nullptr;
-  std::unordered_set<uint32_t> readonly_;  // by ValueId: storage that nothing writes
+  std::unordered_set<uint32_t> readonly_;   // by ValueId: storage that nothing writes
+  llvm::MDNode* readonly_scope_ = nullptr;  // that it lies in; null where there is none
 
   std::vector<Frame> frames_;
   llvm::BasicBlock* entry_ = nullptr;  // of the current function

@@ -212,17 +212,35 @@ void BodyLowering::inherit_scope(ValueId from, ValueId to) {
   }
 }
 
+void BodyLowering::promise_readonly(ValueId arg) {
+  readonly_.insert(arg.index());
+  if (readonly_scope_ != nullptr) return;
+  llvm::MDBuilder metadata(builder_.getContext());
+  if (scope_domain_ == nullptr) scope_domain_ = metadata.createAnonymousAliasScopeDomain();
+  readonly_scope_ =
+      llvm::MDNode::get(builder_.getContext(), {metadata.createAnonymousAliasScope(scope_domain_)});
+}
+
+// What nothing writes is a scope that no other access is in.
 void BodyLowering::describe_access(llvm::Value* access, ValueId view) {
-  if (auto* const load = llvm::dyn_cast<llvm::LoadInst>(access);
-      load != nullptr && !load->isVolatile() && readonly_.contains(view.index())) {
-    load->setMetadata(llvm::LLVMContext::MD_invariant_load,
-                      llvm::MDNode::get(builder_.getContext(), {}));
-  }
-  const auto scope = scope_of_.find(view.index());
-  if (scope == scope_of_.end()) return;
   auto* const instruction = llvm::cast<llvm::Instruction>(access);
-  instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, scopes_[scope->second].own);
-  instruction->setMetadata(llvm::LLVMContext::MD_noalias, scopes_[scope->second].others);
+  llvm::MDNode* own = nullptr;
+  llvm::MDNode* others = nullptr;
+  if (const auto scope = scope_of_.find(view.index()); scope != scope_of_.end()) {
+    own = scopes_[scope->second].own;
+    others = scopes_[scope->second].others;
+  }
+  if (!readonly_.contains(view.index())) {
+    others = llvm::MDNode::concatenate(others, readonly_scope_);
+  } else {
+    own = llvm::MDNode::concatenate(own, readonly_scope_);
+    if (llvm::isa<llvm::LoadInst>(instruction) && !instruction->isVolatile()) {
+      instruction->setMetadata(llvm::LLVMContext::MD_invariant_load,
+                               llvm::MDNode::get(builder_.getContext(), {}));
+    }
+  }
+  if (own != nullptr) instruction->setMetadata(llvm::LLVMContext::MD_alias_scope, own);
+  if (others != nullptr) instruction->setMetadata(llvm::LLVMContext::MD_noalias, others);
 }
 
 }  // namespace loom
