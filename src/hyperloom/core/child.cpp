@@ -63,6 +63,7 @@ struct Child::Impl {
   void read_stream(Descriptor& from, bool is_output);
   void end(int exit_code);
   void end_group(int& status);
+  void settle();
   std::unexpected<Error> give_up(const char* error_class, int exit_code, std::string message);
   std::optional<std::unexpected<Error>> stopped(const Deadline& deadline,
                                                 const std::stop_token& stop);
@@ -166,6 +167,12 @@ void Child::Impl::end(int exit_code) {
   spawned.alive.reset();
 }
 
+// A child whose streams have closed is about to end by itself.
+void Child::Impl::settle() {
+  const Deadline deadline = Deadline::in_seconds(kReapSeconds);
+  while (!exited() && !deadline.passed()) wait(kSliceMs, false);
+}
+
 std::string Child::Impl::how_it_ended() const {
   if (result.signal != 0) {
     return fmt::format("died of signal {} ({})", result.signal, strsignal(result.signal));
@@ -215,6 +222,7 @@ Result<void> Child::write_line(std::string_view line, const Deadline& deadline,
     impl_->pump();
     impl_->wait(kSliceMs, true);
   }
+  if (!impl_->ended) impl_->settle();
   return impl_->give_up("child_exited", 0, "");
 }
 
@@ -237,7 +245,11 @@ Result<std::string> Child::read_line(const Deadline& deadline, const std::stop_t
     const bool gone = impl_->exited();
     impl_->pump();
     if (impl_->lines.size() > searched) continue;
-    if (gone || !impl_->spawned.output.open()) break;
+    if (gone) break;
+    if (!impl_->spawned.output.open()) {
+      impl_->settle();
+      break;
+    }
     const double left = std::min(deadline.seconds_left() * 1000, double{kSliceMs});
     impl_->wait(static_cast<int>(left) + 1, false);
   }

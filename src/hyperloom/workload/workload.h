@@ -55,10 +55,10 @@ struct Dispatch {
 // writes where it must not ends that process and nothing else. When the stop token is set or a
 // deadline passes, its process group is killed. One caller at a time.
 //
-// Errors of every call: "build_failed" (message of the compiler with its place),
-// "workload_crashed" (signal), "workload_hung" (deadline), "workload_garbage" (an answer that is
-// none), "cancelled", "missing_compiler". After one of the last five the bench is dead, each
-// further call fails alike, and a new one is started.
+// Errors of every call: "build_failed" (message of the compiler with its place), "workload_failed"
+// (the runtime refuses the issue), "workload_crashed" (signal), "workload_hung" (deadline),
+// "workload_garbage" (an answer that is none), "cancelled", "missing_compiler". After one of the
+// last five the bench is dead, each further call fails alike, and a new one is started.
 class Bench {
  public:
   virtual ~Bench() = default;
@@ -93,6 +93,12 @@ class Workload {
   // A fresh process. `deadline` bounds each single call on it besides the call's own limits.
   virtual Result<std::unique_ptr<Bench>> start(double call_timeout_seconds,
                                                std::stop_token stop) const = 0;
+  // What the device can do at most, measured there in a fresh process: rows of {name, value, unit,
+  // device, method, threads, ts} (peaks.h). Errors: "not_available" where nothing measures it,
+  // those of a bench.
+  virtual Result<Json> measure_peaks(std::stop_token /*stop*/) const {
+    return fail("not_available", "the workload measures no peaks");
+  }
 };
 
 // Errors: "invalid_workload" naming the field, "missing_source".

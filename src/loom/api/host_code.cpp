@@ -9,6 +9,7 @@
 #include <unordered_map>
 
 #include "loom/base/check.h"
+#include "loom/base/hash.h"
 #include "loom/cache/build_id.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"
@@ -217,6 +218,16 @@ std::unique_ptr<HostCode> HostCode::assemble(const PreparedPlan& plan,
                                                                               : nullptr);
   }
   return code;
+}
+
+std::string HostCode::content_hash() const {
+  std::string hashes;
+  for (size_t i = 0; i < kernel_of_.size(); ++i) {
+    const bool elsewhere = external_of_[i] != nullptr;
+    hashes += elsewhere ? "external" : kernel_of_[i] ? kernel_of_[i]->code.object_hash() : "none";
+    hashes += '\n';
+  }
+  return sha256_hex(hashes);
 }
 
 HostCode::Attachment HostCode::attach(const ProgramView& program) const {

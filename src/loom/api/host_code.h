@@ -67,6 +67,9 @@ class HostCode {
     ProgramNeeds needs;
   };
   Attachment attach(const ProgramView& program) const;
+  // sha256 over the code of every entry in the plan's order; of code from elsewhere only that it
+  // is.
+  std::string content_hash() const;
 
  private:
   bool start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <vector>
 
+#include "loom/base/hash.h"
 #include "loom/target/x86/codegen.h"
 
 namespace loom {
@@ -128,8 +129,8 @@ struct JitKernel::Code {
   ~Code() { engine->remove(dylib); }
 };
 
-JitKernel::JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address)
-    : code_(std::move(code)), entry_(address) {}
+JitKernel::JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, std::string object_hash)
+    : code_(std::move(code)), entry_(address), object_hash_(std::move(object_hash)) {}
 JitKernel::JitKernel() = default;
 JitKernel::JitKernel(JitKernel&& other) noexcept = default;
 JitKernel& JitKernel::operator=(JitKernel&& other) noexcept = default;
@@ -180,7 +181,7 @@ std::optional<JitKernel> JitEngine::add_object(std::string_view object, std::str
     return std::nullopt;
   }
   return JitKernel(std::make_unique<JitKernel::Code>(impl_, *dylib),
-                   reinterpret_cast<LoomKernelEntry>(entry));
+                   reinterpret_cast<LoomKernelEntry>(entry), sha256_hex(object));
 }
 
 }  // namespace loom

@@ -39,14 +39,17 @@ class JitKernel {
   ~JitKernel();
 
   LoomKernelEntry entry() const { return entry_; }
+  // sha256 of the object that was loaded.
+  const std::string& object_hash() const { return object_hash_; }
 
  private:
   friend class JitEngine;
   struct Code;
-  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address);
+  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, std::string object_hash);
 
   std::unique_ptr<Code> code_;
   LoomKernelEntry entry_ = nullptr;
+  std::string object_hash_;
 };
 
 // Compiles for the CPU of this machine. All members may be called from several threads at once.
