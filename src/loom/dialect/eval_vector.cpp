@@ -1,5 +1,7 @@
 #include "loom/dialect/eval_vector.h"
 
+#include <limits>
+
 #include <algorithm>
 #include <array>
 
@@ -201,6 +203,39 @@ std::optional<OpKind> combining_op(AtomicKind kind) {
                                     ScalarMinNumF, ScalarMaxNumF};
   if (kind < AtomicKind::AddI) return std::nullopt;
   return kOps[static_cast<size_t>(kind) - static_cast<size_t>(AtomicKind::AddI)];
+}
+
+// The value that changes nothing when combined.
+ScalarValue neutral_element(CombiningKind kind, ScalarKind type) {
+  const uint64_t mask = scalar_mask(type);
+  const uint64_t sign = mask ^ (mask >> 1);
+  switch (kind) {
+    case CombiningKind::AddI:
+    case CombiningKind::OrI:
+    case CombiningKind::XorI:
+    case CombiningKind::MaxUI:
+      return from_bits(type, 0);
+    case CombiningKind::AddF:
+      return from_double(type, -0.0);
+    case CombiningKind::MulI:
+      return from_bits(type, 1);
+    case CombiningKind::MulF:
+      return from_double(type, 1.0);
+    case CombiningKind::MinSI:
+      return from_bits(type, mask ^ sign);
+    case CombiningKind::MaxSI:
+      return from_bits(type, sign);
+    case CombiningKind::MinUI:
+    case CombiningKind::AndI:
+      return from_bits(type, mask);
+    case CombiningKind::MinimumF:
+    case CombiningKind::MinNumF:
+      return from_double(type, std::numeric_limits<double>::infinity());
+    case CombiningKind::MaximumF:
+    case CombiningKind::MaxNumF:
+      return from_double(type, -std::numeric_limits<double>::infinity());
+  }
+  return from_bits(type, 0);
 }
 
 EvalStatus evaluate_vector(const Module& module, OpId op, std::span<const LaneValues> operands,

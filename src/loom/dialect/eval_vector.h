@@ -48,6 +48,8 @@ std::optional<OpKind> lanewise_scalar_op(OpKind kind);
 OpKind combining_op(CombiningKind kind);
 // The same for an atomic kind; nullopt for the exchanges.
 std::optional<OpKind> combining_op(AtomicKind kind);
+// The value that changes nothing when it is combined with another.
+ScalarValue neutral_element(CombiningKind kind, ScalarKind type);
 
 // Computes one pure vector operation of a verified module.
 //

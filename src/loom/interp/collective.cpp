@@ -82,39 +82,6 @@ bool Machine::diverged(std::span<Invocation> group, const Launch& launch) {
 
 namespace {
 
-// The value that changes nothing when combined.
-std::optional<ScalarValue> neutral(CombiningKind kind, ScalarKind type) {
-  const uint64_t mask = scalar_mask(type);
-  const uint64_t sign = mask ^ (mask >> 1);
-  switch (kind) {
-    case CombiningKind::AddI:
-    case CombiningKind::OrI:
-    case CombiningKind::XorI:
-    case CombiningKind::MaxUI:
-      return from_bits(type, 0);
-    case CombiningKind::AddF:
-      return from_double(type, -0.0);
-    case CombiningKind::MulI:
-      return from_bits(type, 1);
-    case CombiningKind::MulF:
-      return from_double(type, 1.0);
-    case CombiningKind::MinSI:
-      return from_bits(type, mask ^ sign);
-    case CombiningKind::MaxSI:
-      return from_bits(type, sign);
-    case CombiningKind::MinUI:
-    case CombiningKind::AndI:
-      return from_bits(type, mask);
-    case CombiningKind::MinimumF:
-    case CombiningKind::MinNumF:
-      return from_double(type, std::numeric_limits<double>::infinity());
-    case CombiningKind::MaximumF:
-    case CombiningKind::MaxNumF:
-      return from_double(type, -std::numeric_limits<double>::infinity());
-  }
-  return std::nullopt;
-}
-
 struct Clusters {
   int64_t size = 0;  // 0: one cluster of all
   int64_t stride = 1;
@@ -203,8 +170,8 @@ bool Machine::combine(OpId op, std::span<Invocation*> members, std::span<const L
       if (found != sums.end()) {
         results[i] = found->second;
       } else {
-        const auto start_value = neutral(kind, values[i].element);
-        std::ranges::fill(results[i].lanes, start_value->bits);
+        const auto start_value = neutral_element(kind, values[i].element);
+        std::ranges::fill(results[i].lanes, start_value.bits);
       }
     }
     if (found == sums.end()) {

@@ -106,6 +106,12 @@ std::vector<ValueId> BodyLowering::results_of(OpId op) const {
 // --- control ------------------------------------------------------------------------------------
 
 void BodyLowering::lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries) {
+  begin_kernel(kernel, entry, queries);
+  run(module_.op_region(kernel, region_slot(KernelDef, "body")));
+  end_kernel();
+}
+
+void BodyLowering::begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries) {
   entry_ = entry;
   queries_ = &queries;
   kernel_ = kernel;
@@ -114,9 +120,33 @@ void BodyLowering::lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, Kerne
     const Type& type = module_.types[module_.type_of(arg)];
     if (type.rank() > 1) dense_strides(type, strides_[arg.index()]);
   }
-  run(body);
+}
+
+void BodyLowering::end_kernel() {
   queries_ = nullptr;
   kernel_ = OpId();
+}
+
+void BodyLowering::lower_whole(OpId op) {
+  const size_t until = frames_.size();
+  frames_.push_back({.op = OpId(), .next = op, .single = true});
+  run_frames(until);
+}
+
+std::vector<llvm::Value*> BodyLowering::components(ValueId id) const {
+  Components all;
+  append_components(id, all);
+  return all;
+}
+
+void BodyLowering::set_components(ValueId id, std::span<llvm::Value* const> values) {
+  bind_components(id, values);
+}
+
+std::vector<llvm::Type*> BodyLowering::component_types(TypeId type) const {
+  std::vector<llvm::Type*> types;
+  append_types(type, types);
+  return types;
 }
 
 llvm::BasicBlock* BodyLowering::new_block() {
@@ -124,15 +154,24 @@ llvm::BasicBlock* BodyLowering::new_block() {
 }
 
 void BodyLowering::run(RegionId region) {
+  const size_t until = frames_.size();
   frames_.push_back({.op = OpId(), .next = module_.region(region).first});
-  while (!frames_.empty()) {
+  run_frames(until);
+}
+
+void BodyLowering::run_frames(size_t until) {
+  while (frames_.size() > until) {
     Frame& frame = frames_.back();
     const OpId op = frame.next;
     if (!op.valid()) {
-      end_region(op);  // a terminator without values may be left out
+      if (frame.single) {
+        frames_.pop_back();
+      } else {
+        end_region(op);  // a terminator without values may be left out
+      }
       continue;
     }
-    frame.next = module_.op(op).next;
+    frame.next = frame.single ? OpId() : module_.op(op).next;
     switch (module_.op(op).kind) {
       case ScfYield:
       case FuncReturn:
@@ -162,6 +201,8 @@ void BodyLowering::lower_op(OpId op) {
       return emit_lookup(op);
     case ScfWhile:
       return open_while(op);
+    case KernelExit:
+      return open_exit(op);
     case FuncCall:
       return is_inlined_call(module_, op) ? open_call(op) : emit_call(op);
     case BufferAlloca:
@@ -191,6 +232,8 @@ void BodyLowering::end_region(OpId terminator) {
       return close_switch(yielded);
     case Frame::Kind::While:
       return close_while(yielded);
+    case Frame::Kind::Exit:
+      return close_exit();
     case Frame::Kind::Call: {
       const OpId call = frames_.back().op;
       frames_.pop_back();
@@ -348,6 +391,7 @@ void BodyLowering::emit_scalar_op(OpId op) {
     return bind_all(results_of(op), components_of(module_.operands(op)));
   }
   if (info.dialect == "vector") return emit_vector_op(op);
+  if (info.has(trait::Convergent)) return emit_lone_collective(op);
   const ValueId result = module_.result(op);
   const ScalarKind to = module_.types[module_.type_of(result)].element;
   if (kind == ScalarPoison) {

@@ -33,6 +33,12 @@ class KernelQueries {
  public:
   virtual ~KernelQueries() = default;
   virtual llvm::Value* query(OpKind op, Axis axis) = 0;
+  // Where a workitem goes that leaves its kernel early.
+  virtual llvm::BasicBlock* exit_block() = 0;
+  // How many workitems have private storage at once; 1 where they run one after the other.
+  virtual uint64_t private_copies() const = 0;
+  // The number of the current workitem among those.
+  virtual llvm::Value* private_copy() = 0;
 };
 
 class BodyLowering {
@@ -51,6 +57,21 @@ class BodyLowering {
   // Emits the kernel's body at the builder's insertion point, in a function whose allocas go to
   // the start of `entry`, and leaves the builder behind it. May be called once per kernel.
   void lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
+
+  // The same part by part: what is between these two calls is of that kernel.
+  void begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
+  void end_kernel();
+  // Emits one operation with all that is nested in it.
+  void lower_whole(OpId op);
+  // A value as its components, and a value that is made elsewhere.
+  std::vector<llvm::Value*> components(ValueId id) const;
+  void set_components(ValueId id, std::span<llvm::Value* const> values);
+  std::vector<llvm::Type*> component_types(TypeId type) const;
+  // The value of that type that changes nothing when combined.
+  llvm::Value* neutral_value(CombiningKind kind, TypeId type);
+  // Combines two values of a type, scalars or vectors.
+  llvm::Value* combine(CombiningKind kind, uint64_t flags, ScalarKind element, llvm::Value* a,
+                       llvm::Value* b);
 
  private:
   using Components = std::vector<llvm::Value*>;
@@ -74,6 +95,7 @@ class BodyLowering {
 
   // --- control (body.cpp, control.cpp, calls.cpp) ---
   void run(RegionId region);
+  void run_frames(size_t until);
   void lower_op(OpId op);
   void end_region(OpId terminator);
   void open_for(OpId op);
@@ -86,6 +108,8 @@ class BodyLowering {
   void end_condition(OpId terminator);
   void close_while(const Components& yielded);
   void emit_lookup(OpId op);
+  void open_exit(OpId op);
+  void close_exit();
   void emit_select(OpId op);
   void hint_unrolling(OpId loop, llvm::Value* branch);
   llvm::BasicBlock* new_block();
@@ -117,6 +141,7 @@ class BodyLowering {
   bool is_kernel_root(ValueId buffer) const;
 
   void emit_scalar_op(OpId op);
+  void emit_lone_collective(OpId op);
   void emit_computation(OpId op, OpKind scalar_kind);
 
   // --- vectors (vector_ops.cpp, vector_lanes.cpp, vector_memory.cpp) ---
@@ -125,8 +150,6 @@ class BodyLowering {
   void emit_vector_op(OpId op);
   llvm::Value* splat(llvm::Value* scalar, unsigned lanes);
   llvm::Value* count_up(llvm::Value* base, llvm::Value* step, unsigned lanes);
-  llvm::Value* combine(CombiningKind kind, uint64_t flags, ScalarKind element, llvm::Value* a,
-                       llvm::Value* b);
   llvm::Value* fold_lanes(CombiningKind kind, uint64_t flags, ScalarKind element,
                           llvm::Value* vector, llvm::Value* initial);
   llvm::Value* emit_reduce(OpId op);

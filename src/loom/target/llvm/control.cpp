@@ -1,4 +1,4 @@
-// Switches, lookups and while loops.
+// Switches, lookups, while loops and early exits.
 #include <llvm/IR/IRBuilder.h>
 
 #include "loom/dialect/op_info.h"
@@ -105,6 +105,23 @@ void BodyLowering::emit_lookup(OpId op) {
     }
   }
   bind_all(results, chosen);
+}
+
+// Invocations that leave run the region, if there is one, and then nothing more.
+void BodyLowering::open_exit(OpId op) {
+  llvm::BasicBlock* const leaving = new_block();
+  llvm::BasicBlock* const staying = new_block();
+  builder_.CreateCondBr(value(module_.operand(op, 0)), leaving, staying);
+  builder_.SetInsertPoint(leaving);
+  const RegionId body = module_.op_region(op, region_slot(KernelExit, "body"));
+  frames_.push_back(
+      {.kind = Frame::Kind::Exit, .op = op, .next = module_.region(body).first, .exit = staying});
+}
+
+void BodyLowering::close_exit() {
+  builder_.CreateBr(queries_->exit_block());
+  builder_.SetInsertPoint(frames_.back().exit);
+  frames_.pop_back();
 }
 
 }  // namespace loom

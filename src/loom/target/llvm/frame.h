@@ -8,11 +8,12 @@
 namespace loom {
 
 struct BodyLowering::Frame {
-  enum class Kind : uint8_t { Body, For, If, Switch, While, Call };
+  enum class Kind : uint8_t { Body, For, If, Switch, While, Exit, Call };
 
   Kind kind = Kind::Body;
-  OpId op;    // the construct; invalid for a function's or kernel's own body
-  OpId next;  // to lower next in the region
+  OpId op;              // the construct; invalid for a function's or kernel's own body
+  OpId next;            // to lower next in the region
+  bool single = false;  // Body: ends after one operation
   llvm::BasicBlock* before = nullptr;  // For: the block of the guard; If: end of the first region
   llvm::BasicBlock* other = nullptr;   // If: the block of the second region
   llvm::BasicBlock* exit = nullptr;

@@ -53,12 +53,23 @@ void BodyLowering::emit_alloca(OpId op) {
   const uint64_t bytes = plan_.alloca_bytes.at(op.index());
   const auto align =
       static_cast<uint64_t>(module_.attr(op, attr_slot(BufferAlloca, "align")).value());
-  llvm::IRBuilderBase::InsertPointGuard guard(builder_);
-  builder_.SetInsertPoint(entry_, entry_->begin());
-  llvm::AllocaInst* const storage =
-      builder_.CreateAlloca(llvm::ArrayType::get(builder_.getInt8Ty(), bytes));
-  storage->setAlignment(llvm::Align(align));
-  bind(module_.result(op), storage);
+  const auto space =
+      static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits);
+  const bool shared = space == MemorySpace::Workgroup || queries_ == nullptr;
+  const uint64_t copies = shared ? 1 : queries_->private_copies();
+  const uint64_t stride = llvm::alignTo(bytes, llvm::Align(align));
+  llvm::AllocaInst* storage = nullptr;
+  {
+    llvm::IRBuilderBase::InsertPointGuard guard(builder_);
+    builder_.SetInsertPoint(entry_, entry_->begin());
+    storage = builder_.CreateAlloca(
+        llvm::ArrayType::get(builder_.getInt8Ty(), copies == 1 ? bytes : stride * copies));
+    storage->setAlignment(llvm::Align(align));
+  }
+  if (copies == 1) return bind(module_.result(op), storage);
+  llvm::Value* const offset =
+      builder_.CreateMul(queries_->private_copy(), index_constant(static_cast<int64_t>(stride)));
+  bind(module_.result(op), builder_.CreatePtrAdd(storage, offset));
 }
 
 // Element strides of all axes but the last of a dense view.

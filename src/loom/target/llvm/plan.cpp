@@ -1,6 +1,7 @@
 #include "loom/target/llvm/plan.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "loom/base/check.h"
 #include "loom/dialect/eval.h"
@@ -78,9 +79,10 @@ bool is_lowerable(OpKind kind) {
     case FuncReturn:
     case ConfigGet:
     case KernelReturn:
+    case KernelExit:
       return true;
     default:
-      return info.has(trait::KernelQuery);
+      return info.has(trait::KernelQuery) || info.has(trait::Convergent);
   }
 }
 
@@ -126,6 +128,8 @@ class Planner {
   bool check_types(OpId op);
   bool check_alloca(OpId op);
   bool check_extents(OpId kernel, RegionId region);
+  bool plan_meetings(KernelPlan& kernel);
+  uint64_t slot_bytes(const GroupPlan& group) const;
   bool scan(OpId root);
   bool step(std::vector<Scan>& stack);
   bool enter(std::vector<Scan>& stack, OpId root);
@@ -169,7 +173,9 @@ bool Planner::check_types(OpId op) {
 bool Planner::check_alloca(OpId op) {
   const auto space =
       static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits);
-  if (space != MemorySpace::Private) return reject(op, "outside private memory");
+  if (space != MemorySpace::Private && space != MemorySpace::Workgroup) {
+    return reject(op, "outside private and workgroup memory");
+  }
   const auto bytes = exact_.upper_bound(module_, module_.operand(op, 0));
   if (!bytes) return reject(op, "with a size that has no known bound");
   if (*bytes > kMaxPrivateBytes) return reject(op, "with more than 1 MiB");
@@ -358,11 +364,44 @@ bool Planner::scan(OpId root) {
   return true;
 }
 
+// Workitems that meet run part by part, which takes room for all of them.
+bool Planner::plan_meetings(KernelPlan& kernel) {
+  const auto items = kernel.items();
+  if (!workitems_meet(module_, kernel.kernel) || items == 1u) return true;
+  if (!items) return reject(kernel.kernel, "with a barrier and a workgroup size that is not exact");
+  if (*items > kMaxMeetingItems) {
+    return reject(kernel.kernel, "with a barrier and more than 1024 workitems in a workgroup");
+  }
+  bool exits = false;
+  for_each_nested(module_, kernel.kernel,
+                  [&](OpId op) { exits = exits || module_.op(op).kind == KernelExit; });
+  if (exits) return reject(kernel.kernel, "with a barrier and kernel.exit");
+  GroupRefusal refusal;
+  kernel.group = plan_group(module_, kernel.kernel, refusal);
+  if (!kernel.group) return reject(refusal.op, refusal.detail);
+  const uint64_t bytes =
+      *items * (slot_bytes(*kernel.group) + bodies_[kernel.kernel.index()].private_bytes);
+  if (bytes <= kMaxPrivateBytes) return true;
+  return reject(kernel.kernel, "with more than 1 MiB of values across its barriers");
+}
+
+// At most what the slots of one workitem take.
+uint64_t Planner::slot_bytes(const GroupPlan& group) const {
+  uint64_t bytes = 0;
+  for (const ValueId value : group.slot_order) {
+    const Type& type = module_.types[module_.type_of(value)];
+    const uint64_t lanes = static_lanes(type).value_or(1 + type.rank());
+    bytes += std::bit_ceil(std::max<uint64_t>(lanes, 1)) * 8;
+  }
+  return bytes;
+}
+
 std::optional<LoweringPlan> Planner::run(std::span<const OpId> kernels) {
   for (const OpId kernel : kernels) {
     LOOM_CHECK(module_.op(kernel).kind == KernelDef, "not a kernel");
     if (!scan(kernel)) return std::nullopt;
-    plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel)});
+    plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel), std::nullopt});
+    if (!plan_meetings(plan_.kernels.back())) return std::nullopt;
   }
   return std::move(plan_);
 }
@@ -372,6 +411,15 @@ std::optional<LoweringPlan> Planner::run(std::span<const OpId> kernels) {
 std::optional<LoweringPlan> plan_lowering(const Module& module, std::span<const OpId> kernels,
                                           const LoweringTarget& target, Diagnostics& diagnostics) {
   return Planner(module, target, diagnostics).run(kernels);
+}
+
+std::optional<uint64_t> KernelPlan::items() const {
+  uint64_t product = 1;
+  for (const auto& extent : size) {
+    if (!extent || (*extent != 0 && product > UINT64_MAX / *extent)) return std::nullopt;
+    product *= *extent;
+  }
+  return product;
 }
 
 bool is_inlined_call(const Module& module, OpId call) {

@@ -15,6 +15,7 @@
 #include "loom/diag/diagnostic.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_kind.h"
+#include "loom/target/llvm/group_plan.h"
 
 namespace loom {
 
@@ -25,6 +26,8 @@ inline constexpr unsigned kMaxNesting = 256;
 inline constexpr uint64_t kMaxInlinedOps = 2'000'000;
 // Of one vector; each lane may become instructions of its own.
 inline constexpr uint64_t kMaxVectorLanes = 4096;
+// Workitems of a workgroup in which they meet.
+inline constexpr uint64_t kMaxMeetingItems = 1024;
 // Private storage of one kernel or function.
 inline constexpr uint64_t kMaxPrivateBytes = 1 << 20;
 inline constexpr int64_t kMaxPrivateAlignment = 4096;
@@ -33,6 +36,11 @@ struct KernelPlan {
   OpId kernel;
   // Workgroup size along each axis, where the launch configuration fixes it by itself.
   std::array<std::optional<uint64_t>, 3> size;
+  // Where workitems meet and there are several of them.
+  std::optional<GroupPlan> group;
+
+  // The workitems of a workgroup, where all of its size is fixed.
+  std::optional<uint64_t> items() const;
 };
 
 struct LoweringPlan {

@@ -10,6 +10,7 @@
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
+#include "loom/target/x86/group.h"
 #include "loom/target/x86/kernel_abi.h"
 
 namespace loom {
@@ -26,7 +27,7 @@ struct Loop {
   llvm::Value* end;
 };
 
-class Entry : public KernelQueries {
+class Entry : public KernelQueries, public ItemLoops {
  public:
   Entry(const Module& module, const KernelPlan& plan, llvm::Module& target,
         llvm::IRBuilderBase& builder, BodyLowering& lowering)
@@ -34,6 +35,10 @@ class Entry : public KernelQueries {
 
   void emit(const std::string& name, DenormalMode denormals);
   llvm::Value* query(OpKind op, Axis axis) override;
+  llvm::BasicBlock* exit_block() override { return item_end_; }
+  uint64_t private_copies() const override { return plan_.group ? *plan_.items() : 1; }
+  llvm::Value* private_copy() override { return flat_; }
+  void each_item(const std::function<void(llvm::Value* flat)>& body) override;
 
  private:
   void start(const std::string& name);
@@ -65,6 +70,8 @@ class Entry : public KernelQueries {
   std::array<llvm::Value*, 6> shape_{};
   std::array<llvm::Value*, 3> group_{};
   std::array<llvm::Value*, 3> item_{};
+  llvm::Value* flat_ = nullptr;  // the workitem's number in its workgroup
+  llvm::BasicBlock* item_end_ = nullptr;
 };
 
 void Entry::start(const std::string& name) {
@@ -172,10 +179,8 @@ llvm::Value* Entry::query(OpKind op, Axis which) {
     case KernelWorkitemDispatchId:
       return b.CreateAdd(b.CreateMul(group_[axis], size(axis), "", true, true), item_[axis], "",
                          true, true);
-    case KernelSubgroupId: {
-      llvm::Value* const rows = b.CreateAdd(b.CreateMul(item_[2], size(1)), item_[1]);
-      return b.CreateAdd(b.CreateMul(rows, size(0)), item_[0]);
-    }
+    case KernelSubgroupId:
+      return flat_;
     case KernelSubgroupCount:
       return volume();
     case KernelSubgroupSize:
@@ -213,24 +218,41 @@ void Entry::guard(llvm::Value* condition, llvm::BasicBlock* otherwise) {
   builder_.SetInsertPoint(inside);
 }
 
-// All workitems of one workgroup. An axis of size 1 needs no loop.
-void Entry::emit_group() {
+// Loops over the workitems of one workgroup. An axis of size 1 needs none.
+void Entry::each_item(const std::function<void(llvm::Value* flat)>& body) {
+  auto& b = builder_;
   llvm::BasicBlock* const done = block();
   std::array<std::optional<Loop>, 3> loops;
   for (unsigned axis = 3; axis-- > 0;) {
-    item_[axis] = builder_.getInt64(0);
+    item_[axis] = b.getInt64(0);
     if (plan_.size[axis] == 1u) continue;
     llvm::Value* const end = size(axis);
-    guard(builder_.CreateIsNotNull(end), done);
-    loops[axis] = open_loop(builder_.getInt64(0), end);
+    if (!plan_.size[axis] || *plan_.size[axis] == 0) guard(b.CreateIsNotNull(end), done);
+    loops[axis] = open_loop(b.getInt64(0), end);
     item_[axis] = loops[axis]->counter;
   }
-  lowering_.lower_kernel_body(plan_.kernel, entry_, *this);
+  llvm::Value* const rows = b.CreateAdd(b.CreateMul(item_[2], size(1)), item_[1]);
+  flat_ = b.CreateAdd(b.CreateMul(rows, size(0)), item_[0]);
+  item_end_ = block();
+  body(flat_);
+  b.CreateBr(item_end_);
+  b.SetInsertPoint(item_end_);
   for (const auto& loop : loops) {
     if (loop) close_loop(*loop);
   }
-  builder_.CreateBr(done);
-  builder_.SetInsertPoint(done);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+}
+
+// All workitems of one workgroup.
+void Entry::emit_group() {
+  if (!plan_.group) {
+    return each_item(
+        [&](llvm::Value*) { lowering_.lower_kernel_body(plan_.kernel, entry_, *this); });
+  }
+  lowering_.begin_kernel(plan_.kernel, entry_, *this);
+  emit_group_parts(module_, *plan_.group, *plan_.items(), entry_, builder_, lowering_, *this);
+  lowering_.end_kernel();
 }
 
 // The workgroups [begin, end) row by row, so that a row is a plain loop along x. Only a range that

@@ -1,0 +1,304 @@
+#include "loom/target/llvm/group_plan.h"
+
+#include <algorithm>
+
+#include "loom/dialect/op_info.h"
+#include "loom/ir/walk.h"
+#include "loom/target/llvm/plan.h"
+
+namespace loom {
+namespace {
+
+using enum OpKind;
+
+// Subgroups have one lane, so only the workgroup's own operations make workitems meet.
+bool is_meeting(const Module& module, OpId op) {
+  switch (module.op(op).kind) {
+    case KernelBarrier: {
+      constexpr uint64_t kSubgroupScope = 1;
+      return module.attr(op, attr_slot(KernelBarrier, "scope")).bits != kSubgroupScope;
+    }
+    case KernelWorkgroupReduce:
+    case KernelWorkgroupScan:
+    case KernelWorkgroupVoteAny:
+    case KernelWorkgroupVoteAll:
+    case KernelWorkgroupVoteCount:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// A call of a function whose body has one; bodies do not call themselves where that matters.
+bool calls_meeting(const Module& module, OpId op) {
+  if (module.op(op).kind != FuncCall) return false;
+  std::vector<OpId> calls = {op};
+  std::unordered_set<uint32_t> seen;
+  bool found = false;
+  while (!calls.empty() && !found) {
+    const OpId call = calls.back();
+    calls.pop_back();
+    const OpId callee = module.symbol(symbol_ref(module, call, attr_slot(FuncCall, "callee")));
+    if (!callee.valid() || !seen.insert(callee.index()).second) continue;
+    for_each_nested(module, callee, [&](OpId inner) {
+      found = found || is_meeting(module, inner);
+      if (module.op(inner).kind == FuncCall) calls.push_back(inner);
+    });
+  }
+  return found;
+}
+
+class Planner {
+ public:
+  Planner(const Module& module, OpId kernel, GroupRefusal& refusal)
+      : module_(module), kernel_(kernel), refusal_(refusal) {}
+
+  std::optional<GroupPlan> run() {
+    mark_meetings();
+    const RegionId body = module_.op_region(kernel_, region_slot(KernelDef, "body"));
+    for (const ValueId arg : module_.args(body)) once_.insert(arg.index());
+    if (!split(body, plan_.parts)) return std::nullopt;
+    connect(plan_.parts);
+    return std::move(plan_);
+  }
+
+ private:
+  // Every operation that a meeting stands in.
+  void mark_meetings() {
+    for_each_nested(module_, kernel_, [&](OpId op) {
+      if (!is_meeting(module_, op) && !calls_meeting(module_, op)) return;
+      for (OpId around = op; around.valid() && around != kernel_;
+           around = parent_op(module_, around)) {
+        if (!meets_.insert(around.index()).second) break;
+      }
+    });
+  }
+
+  bool refuse(OpId op, std::string_view detail) {
+    refusal_ = {op, detail};
+    return false;
+  }
+
+  bool computed_once(ValueId value) const { return once_.contains(value.index()); }
+
+  // Computed from what is the same for all workitems, and without any effect: computed once.
+  bool is_uniform(OpId op) const {
+    const OpInfo& info = op_info(module_.op(op).kind);
+    switch (info.kind) {
+      case KernelWorkitemId:
+      case KernelWorkitemDispatchId:
+      case KernelSubgroupId:
+        return false;
+      case BufferAlloca:
+        return static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits) ==
+               MemorySpace::Workgroup;
+      default:
+        break;
+    }
+    if (info.effect != Effect::Pure || info.has(trait::Terminator | trait::Convergent) ||
+        module_.op(op).region_count != 0) {
+      return false;
+    }
+    const auto operands = module_.operands(op);
+    return std::ranges::all_of(operands, [&](ValueId value) { return computed_once(value); }) &&
+           names_once(op);
+  }
+
+  // Extents that the results' types name.
+  bool names_once(OpId op) const {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      for (const Dim dim : module_.types[module_.type_of(module_.result(op, i))].dims) {
+        if (dim.is_dynamic() && !computed_once(dim.value())) return false;
+      }
+    }
+    return true;
+  }
+
+  void results_once(OpId op) {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      once_.insert(module_.result(op, i).index());
+    }
+  }
+  void results_in_slots(OpId op) {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) add_slot(module_.result(op, i));
+  }
+  void add_slot(ValueId value) {
+    if (plan_.slots.insert(value.index()).second) plan_.slot_order.push_back(value);
+  }
+
+  bool split(RegionId region, std::vector<GroupPart>& parts) {
+    for (OpId op = module_.region(region).first; op.valid(); op = module_.op(op).next) {
+      if (op_info(module_.op(op).kind).has(trait::Terminator)) continue;
+      if (meets_.contains(op.index())) {
+        if (!add_meeting(op, parts)) return false;
+      } else if (is_uniform(op)) {
+        // Nothing that a part before it does can change it.
+        results_once(op);
+        parts.push_back({.kind = GroupPart::Kind::Uniform, .op = op});
+        std::ranges::rotate(parts.begin() + last_items(parts), parts.end() - 1, parts.end());
+      } else {
+        if (parts.empty() || parts.back().kind != GroupPart::Kind::Items) parts.emplace_back();
+        parts.back().ops.push_back(op);
+      }
+    }
+    return true;
+  }
+
+  // Where the last part begins if it is one of items, so that uniform operations go in front of it.
+  static std::ptrdiff_t last_items(const std::vector<GroupPart>& parts) {
+    const auto before = static_cast<std::ptrdiff_t>(parts.size()) - 1;  // without the new one
+    const bool behind_items =
+        before > 0 && parts[static_cast<size_t>(before - 1)].kind == GroupPart::Kind::Items;
+    return behind_items ? before - 1 : before;
+  }
+
+  bool add_meeting(OpId op, std::vector<GroupPart>& parts) {
+    switch (module_.op(op).kind) {
+      case ScfFor: {
+        GroupPart part{.kind = GroupPart::Kind::For, .op = op};
+        const RegionId body = module_.op_region(op, region_slot(ScfFor, "body"));
+        const auto args = module_.args(body);
+        once_.insert(args[0].index());
+        for (const ValueId carried : args.subspan(1)) add_slot(carried);
+        results_in_slots(op);
+        if (!split(body, part.inner)) return false;
+        parts.push_back(std::move(part));
+        return true;
+      }
+      case ScfIf: {
+        GroupPart part{.kind = GroupPart::Kind::If, .op = op};
+        results_in_slots(op);
+        if (!split(module_.op_region(op, region_slot(ScfIf, "then")), part.inner)) return false;
+        const RegionId other = module_.op_region(op, region_slot(ScfIf, "else"));
+        if (module_.region(other).has_body && !split(other, part.other)) return false;
+        parts.push_back(std::move(part));
+        return true;
+      }
+      default:
+        break;
+    }
+    if (!is_meeting(module_, op)) return refuse(op, "around a barrier or a collective");
+    if (module_.op(op).kind == KernelWorkgroupScan) {
+      results_in_slots(op);
+    } else {
+      results_once(op);
+    }
+    parts.push_back({.kind = GroupPart::Kind::Meeting, .op = op});
+    return true;
+  }
+
+  // --- what goes through slots ------------------------------------------------------------------
+
+  // Calls f(value) for the operands, and the extents of the types, of an operation and what is in
+  // it.
+  template <class F>
+  void each_use(OpId op, F&& f) const {
+    const auto of_one = [&](OpId one) {
+      for (const ValueId value : module_.operands(one)) {
+        f(value);
+        extents_of(value, f);
+      }
+      for (unsigned i = 0; i < module_.op(one).result_count; ++i) {
+        extents_of(module_.result(one, i), f);
+      }
+    };
+    of_one(op);
+    for_each_nested(module_, op, of_one);
+  }
+  template <class F>
+  void extents_of(ValueId value, F&& f) const {
+    for (const Dim dim : module_.types[module_.type_of(value)].dims) {
+      if (dim.is_dynamic()) f(dim.value());
+    }
+  }
+
+  OpId terminator(RegionId region) const {
+    OpId last;
+    for (OpId op = module_.region(region).first; op.valid(); op = module_.op(op).next) last = op;
+    return last.valid() && op_info(module_.op(last).kind).has(trait::Terminator) ? last : OpId();
+  }
+
+  // What is used by something else than the part of items that computes it has a slot.
+  void connect(std::vector<GroupPart>& parts) {
+    define(parts);
+    use(parts);
+    finish(parts);
+  }
+  void define(const std::vector<GroupPart>& parts) {
+    for (const GroupPart& part : parts) {
+      for (const OpId op : part.ops) {
+        for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+          home_[module_.result(op, i).index()] = &part;
+        }
+      }
+      define(part.inner);
+      define(part.other);
+    }
+  }
+  void need(ValueId value, const GroupPart* user) {
+    const auto home = home_.find(value.index());
+    if (home != home_.end() && home->second != user) add_slot(value);
+  }
+  void need_all(OpId op) {
+    if (!op.valid()) return;
+    for (const ValueId value : module_.operands(op)) {
+      need(value, nullptr);
+      extents_of(value, [&](ValueId extent) { need(extent, nullptr); });
+    }
+  }
+  void use(const std::vector<GroupPart>& parts) {
+    for (const GroupPart& part : parts) {
+      for (const OpId op : part.ops) each_use(op, [&](ValueId value) { need(value, &part); });
+      if (!part.op.valid()) continue;
+      need_all(part.op);
+      for (unsigned i = 0; i < module_.op(part.op).region_count; ++i) {
+        need_all(terminator(module_.op_region(part.op, i)));
+      }
+      use(part.inner);
+      use(part.other);
+    }
+  }
+  void finish(std::vector<GroupPart>& parts) {
+    for (GroupPart& part : parts) {
+      std::unordered_set<uint32_t> seen;
+      for (const OpId op : part.ops) {
+        each_use(op, [&](ValueId value) {
+          const auto home = home_.find(value.index());
+          const bool made_here = home != home_.end() && home->second == &part;
+          if (!plan_.slots.contains(value.index()) || made_here) return;
+          if (seen.insert(value.index()).second) part.reads.push_back(value);
+        });
+        for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+          const ValueId result = module_.result(op, i);
+          if (plan_.slots.contains(result.index())) part.writes.push_back(result);
+        }
+      }
+      finish(part.inner);
+      finish(part.other);
+    }
+  }
+
+  const Module& module_;
+  OpId kernel_;
+  GroupRefusal& refusal_;
+  std::unordered_set<uint32_t> meets_;  // by OpId index
+  std::unordered_set<uint32_t> once_;   // by ValueId index
+  std::unordered_map<uint32_t, const GroupPart*> home_;
+  GroupPlan plan_;
+};
+
+}  // namespace
+
+bool workitems_meet(const Module& module, OpId kernel) {
+  bool found = false;
+  for_each_nested(module, kernel, [&](OpId op) {
+    found = found || is_meeting(module, op) || calls_meeting(module, op);
+  });
+  return found;
+}
+
+std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, GroupRefusal& refusal) {
+  return Planner(module, kernel, refusal).run();
+}
+
+}  // namespace loom

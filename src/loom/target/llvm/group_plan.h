@@ -1,0 +1,58 @@
+// How a kernel whose workitems meet is run by one thread: its body as parts, each of which runs for
+// all workitems before the next one begins.
+//
+// A part ends wherever workitems meet. What one part computes and another one needs is kept in a
+// slot for each workitem; what is the same for all workitems is computed once, between the parts.
+// Structured control that a meeting stands in is uniform, so it goes around whole parts.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "loom/ir/module.h"
+
+namespace loom {
+
+struct GroupPart {
+  enum class Kind : uint8_t {
+    Items,    // operations that each workitem runs by itself
+    Uniform,  // one operation that is run once
+    Meeting,  // one collective of the workgroup, or a barrier
+    For,      // a loop around `inner`
+    If,       // a choice between `inner` and `other`
+  };
+  Kind kind = Kind::Items;
+  OpId op;                      // of all but Items
+  std::vector<OpId> ops;        // of Items
+  std::vector<ValueId> reads;   // Items: from slots, in first-use order
+  std::vector<ValueId> writes;  // Items: to slots
+  std::vector<GroupPart> inner;
+  std::vector<GroupPart> other;
+};
+
+struct GroupPlan {
+  std::vector<GroupPart> parts;
+  // By ValueId index: the value lives in a slot of each workitem. All others that are used between
+  // parts were computed once.
+  std::unordered_set<uint32_t> slots;
+  std::vector<ValueId> slot_order;  // the same, as they first appear
+};
+
+// Whether the kernel's workitems meet anywhere, calls that are inlined included.
+bool workitems_meet(const Module& module, OpId kernel);
+
+// Why a kernel cannot be run in parts, and where.
+struct GroupRefusal {
+  OpId op;
+  std::string_view detail;
+};
+// `kernel` is verified and its body present.
+std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, GroupRefusal& refusal);
+
+}  // namespace loom

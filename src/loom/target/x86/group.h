@@ -1,0 +1,26 @@
+// One workgroup whose workitems meet, as loops over the workitems between the meetings.
+#pragma once
+
+#include <functional>
+
+#include "loom/target/llvm/body.h"
+#include "loom/target/llvm/group_plan.h"
+
+namespace loom {
+
+// What the entry around it gives.
+class ItemLoops {
+ public:
+  virtual ~ItemLoops() = default;
+  // Emits loops over all workitems, x innermost, around what `body` emits; `flat` is the number of
+  // the workitem, x fastest.
+  virtual void each_item(const std::function<void(llvm::Value* flat)>& body) = 0;
+};
+
+// Emits the parts at the builder's insertion point, between begin_kernel() and end_kernel() of the
+// lowering. `items`: the workitems of the workgroup. Slots are allocated in `entry`.
+void emit_group_parts(const Module& module, const GroupPlan& plan, uint64_t items,
+                      llvm::BasicBlock* entry, llvm::IRBuilderBase& builder, BodyLowering& lowering,
+                      ItemLoops& loops);
+
+}  // namespace loom
