@@ -231,6 +231,17 @@ Result<Json> NativeWorkload::measure_peaks(std::stop_token stop) const {
   return peaks;
 }
 
+Result<Json> read_workload_file(const fs::path& path) {
+  auto json = read_json(path);
+  if (!json) return json;
+  if (!json->is_object()) {
+    return fail("invalid_workload", fmt::format("'{}' holds no object", path.string()));
+  }
+  const fs::path folder = fs::absolute(path).parent_path();
+  (*json)["tree"] = (folder / text_of(*json, "tree", ".")).lexically_normal().string();
+  return json;
+}
+
 Result<std::unique_ptr<Workload>> open_workload(const Json& description) {
   auto read = read_description(description);
   if (!read) return std::unexpected(read.error());

@@ -50,6 +50,8 @@ std::string replaced(std::string text, const std::string& from, const std::strin
   return text.replace(at, from.size(), to);
 }
 
+const fs::path kExample = HYPERLOOM_EXAMPLE_WORKLOAD;
+
 class Native : public TestTree {
  protected:
   static Json description(const fs::path& tree) {
@@ -312,6 +314,26 @@ TEST_F(Native, DescriptionsAreCheckedFieldByField) {
   EXPECT_NE(refused("held_out", {{{"inputs", {{{"name", "z"}, {"type", "1xf32"}}}}}})
                 .find("held_out[0].inputs[0].name"),
             std::string::npos);
+}
+
+TEST_F(Native, TheExampleStaysRightInAnotherConfiguration) {
+  const auto json = read_workload_file(kExample);
+  ASSERT_TRUE(json) << json.error().message;
+  const auto opened = open_workload(*json);
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto bench = (*opened)->start(300, {});
+  const auto poor = (*bench)->load("poor", {(*opened)->tree()});
+  ASSERT_TRUE(poor) << poor.error().message;
+  const auto wide = (*bench)->load("wide", {(*opened)->tree(), {{"project.columns", 64}}});
+  ASSERT_TRUE(wide) << wide.error().message;
+  EXPECT_NE(poor->content_hash, wide->content_hash);
+  EXPECT_EQ(poor->kernels, (std::vector<std::string>{"project", "activate", "total"}));
+  for (const bool held_out : {false, true}) {
+    const auto agreement = (*bench)->compare("wide", "", 3, false, held_out);
+    ASSERT_TRUE(agreement) << agreement.error().message;
+    EXPECT_TRUE(agreement->correct) << agreement->where;
+  }
+  EXPECT_FALSE((*bench)->load("none", {(*opened)->tree(), {{"project.columns", 3}}}));
 }
 
 TEST_F(Native, ABindingThatNobodyDescribesFailsTheBuild) {

@@ -104,6 +104,10 @@ class Workload {
 // Errors: "invalid_workload" naming the field, "missing_source".
 Result<std::unique_ptr<Workload>> open_workload(const Json& description);
 
+// A workload file: the description as JSON, whose "tree" is relative to the file's own folder and
+// made absolute here. Errors: "unreadable_file", "invalid_json", "invalid_workload".
+Result<Json> read_workload_file(const fs::path& path);
+
 // sha256 over the sorted (relative path, mode, content hash) of `files` below `tree`.
 // Errors: "unreadable_file".
 Result<std::string> tree_hash(const fs::path& tree, const std::vector<fs::path>& files);
