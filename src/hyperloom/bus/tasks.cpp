@@ -162,6 +162,13 @@ Result<std::optional<Task>> Tasks::find(const std::string& task_id) const {
   return one_task(database, "SELECT " HL_COLUMNS " FROM tasks WHERE task_id = ?", task_id);
 }
 
+Result<std::optional<Task>> Tasks::find_by_key(const std::string& idempotency_key) const {
+  auto& database = database_->impl();
+  const std::lock_guard lock(database.mutex);
+  return one_task(database, "SELECT " HL_COLUMNS " FROM tasks WHERE idempotency_key = ?",
+                  idempotency_key);
+}
+
 Result<std::vector<Task>> Tasks::in_state(const std::string& state, size_t limit) const {
   auto& database = database_->impl();
   const std::lock_guard lock(database.mutex);

@@ -44,6 +44,7 @@ class Tasks {
   // A new task in state queued. Errors: "invalid_task" for an empty kind or key.
   Result<Created> create_or_return_existing(Task task);
   Result<std::optional<Task>> find(const std::string& task_id) const;
+  Result<std::optional<Task>> find_by_key(const std::string& idempotency_key) const;
   // Those in the state, the least recently changed first.
   Result<std::vector<Task>> in_state(const std::string& state, size_t limit = 1000) const;
 

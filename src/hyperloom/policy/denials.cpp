@@ -34,6 +34,15 @@ void record_denial(Json& state, const std::string& role, const Intent& intent,
   streaks[key] = static_cast<int64_t>(number_of(streaks, key)) + 1;
 }
 
+bool has_streak(const Json& streaks, const std::string& action) {
+  if (!streaks.is_object()) return false;
+  const std::string prefix = shorten(action) + ":";
+  for (const auto& [key, count] : streaks.items()) {
+    if (key.starts_with(prefix)) return true;
+  }
+  return false;
+}
+
 void end_streaks(Json& state, const std::string& action) {
   Json& streaks = state["policy_denial_streaks"];
   if (!streaks.is_object()) return;

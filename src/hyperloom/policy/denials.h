@@ -14,6 +14,8 @@ namespace hyperloom::policy {
 // SharedState::update.
 void record_denial(Json& state, const std::string& role, const Intent& intent,
                    const Denial& denial);
+// Whether the action has a streak.
+bool has_streak(const Json& streaks, const std::string& action);
 // An intent that passed ends the streaks of its action.
 void end_streaks(Json& state, const std::string& action);
 
