@@ -18,6 +18,7 @@ namespace hyperloom::agent {
 struct Turn {
   uint64_t number = 0;  // completed turns of this role before this one, over all resumes
   std::string phase;
+  bool work_pending = false;         // whether something in KERNEL still waits to be done
   Json denials = Json::array();     // refused since the last completed turn, shown first
   std::vector<bus::Message> inbox;  // rows since then, ascending
   Json state;                       // the state document
@@ -35,8 +36,8 @@ class Orchestrator {
 };
 
 // The deterministic policy that runs by default: a function of the turn alone, so that a resumed
-// session goes on as the killed one would have. It asks for the analysis of a fresh profile, for
-// the kernel that the user named, and else leaves the phases to the coordinator.
+// session goes on as the killed one would have. It asks for the analysis of a fresh profile and for
+// the kernel that the user named, and hints at the end of KERNEL once nothing there is pending.
 // `kernel`: its symbol without '@', or empty.
 std::unique_ptr<Orchestrator> scripted(std::string kernel);
 

@@ -45,6 +45,7 @@ TEST(Scripted, DoesNotAskAgainForWhatFailed) {
 
 TEST(Scripted, AsksForTheNamedKernelUntilItWasTried) {
   Turn turn = kernel_turn();
+  turn.work_pending = true;
   EXPECT_TRUE(scripted("")->turn(turn).value()["intents"].empty());
   const Json envelope = scripted("dense")->turn(turn).value();
   ASSERT_EQ(envelope["intents"].size(), 1u);
@@ -52,6 +53,18 @@ TEST(Scripted, AsksForTheNamedKernelUntilItWasTried) {
   turn.state["kernel_opt_task_attempts"] = {{"key", {{"kernel_id", "k001"}, {"attempts", 1}}}};
   EXPECT_TRUE(scripted("dense")->turn(turn).value()["intents"].empty());
   EXPECT_TRUE(scripted("other")->turn(turn).value()["intents"].empty());
+}
+
+TEST(Scripted, HintsAtTheEndOnceNothingIsPending) {
+  Turn turn = kernel_turn();
+  turn.work_pending = true;
+  EXPECT_TRUE(scripted("")->turn(turn).value()["intents"].empty());
+  turn.work_pending = false;
+  const Json envelope = scripted("")->turn(turn).value();
+  ASSERT_EQ(envelope["intents"].size(), 1u);
+  EXPECT_EQ(envelope["intents"][0]["payload"]["changes"]["phase_hint"], "skip_to_sweep");
+  turn.state["phase_hint"] = "skip_to_sweep";
+  EXPECT_TRUE(scripted("")->turn(turn).value()["intents"].empty());
 }
 
 class Transcript : public testing::Test {

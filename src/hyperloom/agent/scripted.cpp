@@ -48,7 +48,10 @@ class Scripted : public Orchestrator {
   Result<Json> turn(const Turn& turn) override {
     Json intents = Json::array();
     if (turn.phase == "PRELUDE") ask_for_analysis(turn, intents);
-    if (turn.phase == "KERNEL_AGENT" && !kernel_.empty()) ask_for_kernel(turn, intents);
+    if (turn.phase == "KERNEL_AGENT") {
+      if (!kernel_.empty()) ask_for_kernel(turn, intents);
+      if (intents.empty()) hint_at_the_end(turn, intents);
+    }
     return Json{{"intents", std::move(intents)}};
   }
 
@@ -66,6 +69,12 @@ class Scripted : public Orchestrator {
     if (id.empty() || attempted(turn.state, id)) return;
     if (failed_before(turn.state, "run_optimization")) return;
     intents.push_back(request("run_optimization", {{"kernel_id", id}}));
+  }
+
+  static void hint_at_the_end(const Turn& turn, Json& intents) {
+    if (turn.work_pending || text_of(turn.state, "phase_hint") == "skip_to_sweep") return;
+    intents.push_back({{"intent_type", "update_state"},
+                       {"payload", {{"changes", {{"phase_hint", "skip_to_sweep"}}}}}});
   }
 
   std::string kernel_;
