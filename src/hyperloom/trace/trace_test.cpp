@@ -1,0 +1,149 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "hyperloom/trace/analyze.h"
+#include "hyperloom/trace/candidates.h"
+#include "hyperloom/trace/chrome.h"
+
+namespace hyperloom::trace {
+namespace {
+
+using workload::Dispatch;
+
+Dispatch dispatch(const std::string& kernel, uint64_t begin, uint64_t end, uint64_t bytes = 0) {
+  Dispatch one;
+  one.kernel = kernel;
+  one.begin_ns = begin;
+  one.end_ns = end;
+  one.workgroups = 4;
+  one.bytes = bytes;
+  one.source_file = "model.loom";
+  one.source_line = 7;
+  return one;
+}
+
+Surroundings surroundings() {
+  Surroundings around;
+  around.tree = "/tree";
+  around.files = {"model.loom"};
+  around.model_name = "model";
+  around.target_platform = "cpu:0";
+  return around;
+}
+
+TEST(Spec_5_2, AWrittenTraceReadsBackAsItWas) {
+  const std::vector<Dispatch> written = {dispatch("a", 100, 1600, 64), dispatch("b", 1600, 2001)};
+  const auto read = parse_trace(chrome_trace("p", written).dump(), "t.json");
+  ASSERT_TRUE(read.has_value()) << read.error().message;
+  ASSERT_EQ(read->size(), 2u);
+  EXPECT_EQ((*read)[0].kernel, "a");
+  EXPECT_EQ((*read)[0].begin_ns, 100u);
+  EXPECT_EQ((*read)[0].end_ns, 1600u);
+  EXPECT_EQ((*read)[0].bytes, 64u);
+  EXPECT_EQ((*read)[0].source_line, 7u);
+  EXPECT_EQ((*read)[1].end_ns, 2001u);
+}
+
+TEST(Spec_5_2, AForeignTraceIsNotAvailableAndABadOneIsNamed) {
+  EXPECT_EQ(parse_trace(R"({"traceEvents":[]})", "t").error().error_class, "not_available");
+  EXPECT_EQ(parse_trace("{", "t").error().error_class, "invalid_trace");
+  EXPECT_EQ(parse_trace("[]", "t").error().error_class, "invalid_trace");
+  Json trace = chrome_trace("p", {dispatch("a", 0, 1)});
+  for (const auto& [field, bad] : std::vector<std::pair<std::string, Json>>{
+           {"ts", -1}, {"dur", "x"}, {"name", ""}, {"tid", -4}, {"dur", 1e300}}) {
+    Json broken = trace;
+    broken["traceEvents"][0][field] = bad;
+    const auto read = parse_trace(broken.dump(), "t.json");
+    ASSERT_FALSE(read.has_value()) << field;
+    EXPECT_EQ(read.error().message, "t.json: event 0 has no usable '" + field + "'");
+  }
+}
+
+TEST(Spec_5_3, SharesAreOfTheSumOfKernelTimesAndOfTheWindow) {
+  // Two kernels of 3 and 1 us run side by side in a window of 4 us.
+  const Json all =
+      candidates({dispatch("slow", 0, 3000), dispatch("quick", 3000, 4000)}, surroundings());
+  const Json& rows = all["hot_kernels"];
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0]["name"], "slow");
+  EXPECT_EQ(rows[0]["kernel_id"], "k001");
+  EXPECT_DOUBLE_EQ(rows[0]["gpu_pct"].get<double>(), 75);
+  EXPECT_DOUBLE_EQ(rows[0]["e2e_share"].get<double>(), 0.75);
+  const Json gap = candidates({dispatch("a", 0, 1000), dispatch("b", 9000, 10000)}, surroundings());
+  EXPECT_DOUBLE_EQ(gap["hot_kernels"][0]["gpu_pct"].get<double>(), 50);
+  EXPECT_DOUBLE_EQ(gap["hot_kernels"][0]["e2e_share"].get<double>(), 0.1);
+}
+
+TEST(Spec_5_3, AHealthGateMarksRowsAndKeepsThem) {
+  const Json idle =
+      candidates({dispatch("a", 0, 1000), dispatch("a", 99000, 100000)}, surroundings());
+  ASSERT_EQ(idle["hot_kernels"].size(), 1u);
+  EXPECT_EQ(idle["hot_kernels"][0]["blocked_by"], "high_gpu_idle_pct");
+  EXPECT_EQ(idle["trace_health_warnings"][0]["code"], "high_gpu_idle_pct");
+  const Json busy = candidates({dispatch("a", 0, 1000)}, surroundings());
+  EXPECT_FALSE(busy["hot_kernels"][0].contains("blocked_by"));
+}
+
+TEST(Spec_4_8, RowsOfTheWorkloadsTreeAreReusableLoomKernels) {
+  Dispatch other = dispatch("other", 0, 10);
+  other.source_file = "elsewhere.loom";
+  const Json all = candidates({dispatch("mine", 0, 20), other}, surroundings());
+  const Json& mine = all["hot_kernels"][0];
+  EXPECT_EQ(mine["source_type"], "loom");
+  EXPECT_EQ(mine["shape_provenance"], "native_trace");
+  EXPECT_EQ(mine["reusable_native_kernel"], true);
+  EXPECT_EQ(mine["source_file"], "/tree/model.loom");
+  EXPECT_EQ(mine["source_line"], 7);
+  EXPECT_EQ(all["reusable_native_kernel_ids"], Json::array({"k001"}));
+  EXPECT_EQ(all["hot_kernels"][1]["reusable_native_kernel"], false);
+  EXPECT_EQ(all["skipped_kernels"][0]["skip_reason"], "not below the workload's tree");
+}
+
+TEST(Spec_5_8, TheTaskKeySurvivesARenumbering) {
+  const Json first = candidates({dispatch("a", 0, 30), dispatch("b", 30, 40)}, surroundings());
+  const Json second = candidates({dispatch("a", 0, 5), dispatch("b", 30, 40)}, surroundings());
+  EXPECT_EQ(first["hot_kernels"][0]["name"], "a");
+  EXPECT_EQ(second["hot_kernels"][1]["name"], "a");
+  EXPECT_EQ(first["hot_kernels"][0]["task_group_key"], second["hot_kernels"][1]["task_group_key"]);
+  const Json identity = Json::parse(text_of(first["hot_kernels"][0], "task_group_key"));
+  EXPECT_EQ(identity["version"], 2);
+  EXPECT_EQ(identity["source_kind"], "native");
+  EXPECT_EQ(first["task_groups"][0]["task_group_key"], first["hot_kernels"][0]["task_group_key"]);
+}
+
+TEST(Spec_5_10, BandwidthBoundsOnlyWhatLeavesTheCaches) {
+  Surroundings around = surroundings();
+  around.device_peaks = {{{"name", "bandwidth"}, {"value", 1e10}, {"unit", "B/s"}}};
+  around.cache_bytes = 1000;
+  // 10,000 bytes in 2 us are 5e9 B/s.
+  const Json row = candidates({dispatch("a", 0, 2000, 10000)}, around)["hot_kernels"][0];
+  EXPECT_EQ(row["bound_type"], "memory");
+  EXPECT_DOUBLE_EQ(row["efficiency_percent"].get<double>(), 50);
+  const Json fast = candidates({dispatch("a", 0, 500, 10000)}, around)["hot_kernels"][0];
+  EXPECT_DOUBLE_EQ(fast["efficiency_percent"].get<double>(), 100);
+  EXPECT_DOUBLE_EQ(fast["efficiency_uncapped_pct"].get<double>(), 200);
+  const Json cached = candidates({dispatch("a", 0, 500, 3999)}, around)["hot_kernels"][0];
+  EXPECT_EQ(cached["bound_type"], "unknown");
+  EXPECT_FALSE(cached.contains("efficiency_percent"));
+  around.device_peaks = Json::array();
+  EXPECT_EQ(candidates({dispatch("a", 0, 2000, 10000)}, around)["hot_kernels"][0]["bound_type"],
+            "unknown");
+}
+
+TEST(Spec_3_1, SnapshotsKeepTheFirstAndTheNewest) {
+  Json state = {{"baseline_tput", 10.0}};
+  for (int i = 1; i <= 60; ++i) {
+    record_trace_analyze(state, {},
+                         {{"roofline_snapshot_id", i},
+                          {"hot_kernels", Json::array()},
+                          {"skipped_kernels", Json::array()}});
+  }
+  EXPECT_EQ(state["roofline_snapshots"].size(), 50u);
+  EXPECT_EQ(state["roofline_snapshots"].front()["id"], 1);
+  EXPECT_EQ(state["roofline_snapshots"].back()["id"], 60);
+  EXPECT_EQ(state["last_trace_analyze"]["roofline_snapshot_id"], 60);
+}
+
+}  // namespace
+}  // namespace hyperloom::trace
