@@ -18,7 +18,7 @@ namespace hyperloom::agent {
 struct Turn {
   uint64_t number = 0;  // completed turns of this role before this one, over all resumes
   std::string phase;
-  bool work_pending = false;         // whether something in KERNEL still waits to be done
+  bool work_pending = false;        // whether something in KERNEL still waits to be done
   Json denials = Json::array();     // refused since the last completed turn, shown first
   std::vector<bus::Message> inbox;  // rows since then, ascending
   Json state;                       // the state document
