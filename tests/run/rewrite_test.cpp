@@ -62,6 +62,8 @@ func.def public @configured() -> (index) {
   %w = config.get @width : index
   func.return %w : index
 }
+
+config.decl @unread : %value: index where [range(%value, 1, 64)]
 )";
 
 struct Rewrite : testing::Test {
@@ -77,7 +79,7 @@ struct Rewrite : testing::Test {
 TEST_F(Rewrite, SymbolsSayWhatTheyAre) {
   ASSERT_TRUE(module) << messages.text();
   const std::vector<api::Symbol> symbols = module->symbols();
-  ASSERT_EQ(symbols.size(), 5u);
+  ASSERT_EQ(symbols.size(), 6u);
   EXPECT_EQ(symbols[0].name, "add");
   EXPECT_EQ(symbols[0].kind, "kernel");
   EXPECT_TRUE(symbols[0].exported);
@@ -147,6 +149,10 @@ TEST_F(Rewrite, AConfigurationKeyIsBound) {
   EXPECT_EQ(messages.all().at(1).code, "SYMBOL/002");
   EXPECT_EQ(module->text(), before);
   messages.clear();
+  EXPECT_FALSE(module->bind_config("unread", "many", messages));
+  EXPECT_EQ(messages.all().at(0).code, "CONFIG/001");
+  EXPECT_FALSE(module->bind_config("unread", "65", messages));
+  EXPECT_TRUE(module->bind_config("unread", "64", messages));
   ASSERT_TRUE(module->bind_config("width", "16", messages)) << messages.text();
   EXPECT_NE(module->text().find("index.constant 16"), std::string::npos);
   EXPECT_EQ(module->text().find("config.get"), std::string::npos);

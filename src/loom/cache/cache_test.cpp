@@ -1,14 +1,20 @@
 #include "loom/cache/cache.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <fstream>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -171,6 +177,58 @@ TEST_F(CacheTest, AFileSizeLimitLeavesNoEntry) {
   EXPECT_EQ(status, 0);
   EXPECT_TRUE(files().empty());
   EXPECT_FALSE(open()->get(key_of(1)));
+}
+
+// A file system of 64 KiB over the folder, for this process alone; the reason when there is none.
+std::optional<int> mount_small(const std::string& folder) {
+  if (::unshare(CLONE_NEWNS) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNS) != 0) return errno;
+  // What is mounted here stays here.
+  if (::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return errno;
+  if (::mount("tmpfs", folder.c_str(), "tmpfs", 0, "size=64k,mode=700") != 0) return errno;
+  return std::nullopt;
+}
+
+// Fills it up. Returns a process status: 0, or which step went wrong.
+int fill_up(const std::string& folder) {
+  auto cache = Cache::open({folder, 1 << 20});
+  if (!cache) return 1;
+  uint64_t stored = 0;
+  FileResult<void> last;
+  while (stored < 100 && (last = (*cache)->put(key_of(stored), value_of(stored, 6000)))) ++stored;
+  if (last || stored == 0) return 2;
+  if (last.error().reason.find("No space left") == std::string::npos) return 3;
+  // What there was room for is whole; of what there was none for there is nothing.
+  if ((*cache)->get(key_of(stored))) return 4;
+  uint64_t files = 0;
+  for (const auto& entry : fs::recursive_directory_iterator(folder)) {
+    files += entry.is_regular_file() && entry.path().filename() != "total" ? 1 : 0;
+  }
+  if (files != stored) return 5;
+  for (uint64_t i = 0; i < stored; ++i) {
+    if ((*cache)->get(key_of(i)) != value_of(i, 6000)) return 6;
+  }
+  (*cache)->drop(key_of(0));
+  if (!(*cache)->put(key_of(stored), value_of(stored, 6000))) return 7;
+  if ((*cache)->get(key_of(stored)) != value_of(stored, 6000)) return 8;
+  return (*cache)->counts().damaged == 0 ? 0 : 9;
+}
+
+TEST_F(CacheTest, AFullDiskLeavesNoEntryAndDamagesNone) {
+  constexpr int kNotMounted = 100;  // and up, by the reason
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const std::optional<int> refused = mount_small(folder_);
+    ::_exit(refused ? kNotMounted + std::min(*refused, 100) : fill_up(folder_));
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) >= kNotMounted) {
+    GTEST_SKIP() << "no file system may be mounted here: "
+                 << std::strerror(WEXITSTATUS(status) - kNotMounted);
+  }
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_TRUE(files().empty());
 }
 
 // Reads what is there and checks it, stores what is not. Returns a process status.

@@ -16,6 +16,7 @@ namespace loom {
 namespace {
 
 constexpr unsigned kKeySlot = attr_slot(OpKind::ConfigGet, "key");
+constexpr unsigned kDeclaredValue = region_slot(OpKind::ConfigDecl, "value");
 constexpr unsigned kValueSlot = attr_slot(OpKind::ConfigDef, "value");
 static_assert(kKeySlot == attr_slot(OpKind::IndexConstant, "value") &&
                   kKeySlot == attr_slot(OpKind::ScalarConstant, "value"),
@@ -208,6 +209,26 @@ AttrId ConfigValues::encoding(const Module& source, OpId declaration, TypeId typ
              type_text(result, type),
          source.location(declaration));
   return {};
+}
+
+void ConfigValues::check_bound(const Module& module) {
+  for_each_op(module, module.body(), [&](OpId key) {
+    const OpKind kind = module.op(key).kind;
+    if (kind != OpKind::ConfigDecl && kind != OpKind::ConfigDef) return;
+    if (bindings_.find(symbol_text(module, key)) == nullptr) return;
+    // An encoding is read into a module, which here is thrown away.
+    Module scratch(module.files());
+    const OpId copy = Cloner(module, scratch).clone(key);
+    const TypeId type =
+        kind == OpKind::ConfigDef
+            ? scratch.attr(copy, attr_slot(OpKind::ConfigDef, "type")).type()
+            : scratch.type_of(scratch.args(scratch.op_region(copy, kDeclaredValue))[0]);
+    if (is_encoding_type(scratch.types[type].kind)) {
+      (void)encoding(module, key, type, scratch);
+    } else {
+      (void)literal(module, key, type, scratch);
+    }
+  });
 }
 
 bool ConfigValues::bind(const Module& source, Module& result, OpId copy) {

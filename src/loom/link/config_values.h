@@ -29,6 +29,11 @@ class ConfigValues {
   bool check_definition(const Module& declaring, OpId declaration, const Module& defining,
                         OpId definition);
 
+  // Checks the value that a flag or file binds each key of the module to, whether or not anything
+  // reads the key: CONFIG/001 for one that does not fit its type or breaks its predicates, once a
+  // key.
+  void check_bound(const Module& module);
+
   // Turns every `config.get` in `copy` whose key is bound into a constant, or into an
   // `encoding.define` when the key is an encoding. `copy` is a clone, in
   // `result`, of a symbol of `source`. A value that does not fit its type or breaks the predicates

@@ -56,6 +56,7 @@ std::optional<Module> Linker::run(std::vector<LinkedSymbol>* plan) {
   for (uint32_t i = add_benchmarks(); i < nodes_.size() && !diagnostics_.stopped(); ++i) expand(i);
   settle_declarations();
   report_unresolved();
+  check_configuration();
   if (diagnostics_.error_count() != errors) return std::nullopt;
   // From here on every reference has a node, and every node a clone.
   const std::vector<uint32_t> order = output_order();
@@ -415,6 +416,12 @@ void Linker::reach_implementations(Place family, Place user) {
     if (!only.valid()) return;
     reach(only, reason);
   }
+}
+
+// What binds a key is checked even where nothing that stays reads it.
+void Linker::check_configuration() {
+  if (options_.merge) return;
+  for (const LinkInput& input : inputs_) config_.check_bound(input.module);
 }
 
 // --- what stays open -----------------------------------------------------------------------------

@@ -81,6 +81,7 @@ class Linker {
   void reach_implementations(Place family, Place user);
   void add_import_records();
   void bind_configuration(Node& node);
+  void check_configuration();
   Cloner& cloner(uint32_t module);
 
   void report_unresolved();

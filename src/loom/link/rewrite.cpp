@@ -258,6 +258,7 @@ bool bind_configuration(Module& module, std::string_view key, std::string_view v
     append(changed, copy);
     values.bind(module, changed, copy);
   });
+  values.check_bound(module);
   if (diagnostics.error_count() != errors || !verify_module(changed, diagnostics)) return false;
   module = std::move(changed);
   return true;
