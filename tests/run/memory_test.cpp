@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <algorithm>
 #include <cstdio>
+#include <string>
 #include <vector>
 
 #include "loom/command/classes.h"
@@ -96,6 +98,78 @@ TEST(Memory, ClassificationAllocatesNothingForASite) {
   const uint64_t few = allocations_of(module, 1'000);
   EXPECT_GT(few, 0u);
   EXPECT_EQ(allocations_of(module, 100'000), few);
+}
+
+// Kernels that have nothing in common but their shape, each of so many operations.
+std::string large_program(int kernels, int operations) {
+  std::string text;
+  std::string launches;
+  for (int k = 0; k < kernels; ++k) {
+    text += fmt::format(
+        "kernel.def @k{}() {{\n  %one = index.constant 1 : index\n"
+        "  kernel.launch.config workgroups(%one, %one, %one) workgroup_size(%one, %one, %one) : "
+        "index\n}} launch(%n: index, %to: buffer) {{\n  %base = index.constant 0 : offset\n"
+        "  %v = buffer.view %to[%base] : buffer -> view<1xf32>\n"
+        "  %x0 = view.load %v[0] : view<1xf32> -> f32\n",
+        k);
+    for (int i = 0; i < operations; ++i) {
+      text += fmt::format("  %x{} = scalar.{} %x{}, %x{} : f32\n", i + 1,
+                          (i * 7 + k) % 3 == 0 ? "mulf" : "addf", i, i / 2);
+    }
+    text += fmt::format("  view.store %x{}, %v[0] : f32, view<1xf32>\n  kernel.return\n}}\n\n",
+                        operations);
+    launches += fmt::format("  kernel.launch @k{}(%n, %to) : (index, buffer)\n", k);
+  }
+  return text +
+         "command.program.def public @p() launch(%to: buffer) {\n  %n = index.constant 3 : "
+         "index\n" +
+         launches + "  command.return\n}\n";
+}
+
+// What publishing the requests of such a program adds to what it held before, at most.
+void expect_streamed(int kernels, int operations) {
+  SourceFiles files;
+  Diagnostics diagnostics;
+  auto read = load_module(files, large_program(kernels, operations), "large.loom", diagnostics);
+  ASSERT_TRUE(read);
+  std::vector<LinkInput> inputs;
+  inputs.push_back({std::move(*read), "large.loom"});
+  LinkOptions link_options;
+  link_options.roots = {"p"};
+  auto linked = link(inputs, LibraryIndex(), link_options, diagnostics);
+  ASSERT_TRUE(linked);
+  PrepareOptions options{.roots = {"p"}};
+  int64_t before = 0;
+  options.hooks.after_pass = [&](std::string_view pass, const Module&) {
+    if (pass != "resolve") return;
+    reset_peak_bytes();
+    before = *live_bytes();
+  };
+  size_t largest = 0;
+  size_t all = 0;
+  const auto plan = prepare(
+      *linked, options,
+      [&](KernelRequest&& request) {
+        const KernelRequest taken = std::move(request);
+        largest = std::max(largest, taken.bytecode.size());
+        all += taken.bytecode.size();
+        return true;
+      },
+      diagnostics);
+  const auto added = static_cast<uint64_t>(peak_bytes() - before);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->entries.size(), static_cast<size_t>(kernels));
+  EXPECT_GT(all, 20 * largest);
+  EXPECT_LE(added, 2 * largest + (uint64_t{1} << 20))
+      << "largest " << largest << ", all " << all << ", added " << added;
+}
+
+TEST(Memory, RequestsAreHeldOneAtATime) {
+  if (!live_bytes()) GTEST_SKIP() << "the sanitizer owns malloc";
+  expect_streamed(30, 100);
+  expect_streamed(400, 100);
+  expect_streamed(100, 1'000);
+  expect_streamed(100, 4'000);
 }
 
 // Bytes that the program holds, and those of the process that are in memory.

@@ -1,6 +1,10 @@
 #include "loom/command/kernel_copy.h"
 
+#include <fmt/format.h>
+
 #include <map>
+#include <set>
+#include <string>
 #include <unordered_set>
 #include <vector>
 
@@ -8,6 +12,7 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/clone.h"
 #include "loom/ir/walk.h"
+#include "loom/link/rename.h"
 #include "loom/pass/inline.h"
 
 namespace loom {
@@ -61,6 +66,22 @@ std::vector<OpId> closure(const Module& module, OpId kernel) {
   return symbols;
 }
 
+bool is_private_code(const Module& module, OpId symbol) {
+  const OpKind kind = module.op(symbol).kind;
+  if (kind == OpKind::FuncDef) {
+    return !module.has_attr(symbol, attr_slot(OpKind::FuncDef, "public")) &&
+           !module.has_attr(symbol, attr_slot(OpKind::FuncDef, "export"));
+  }
+  return kind == OpKind::TemplateDecl || kind == OpKind::TemplateDef;
+}
+
+// Without the number that tells private names apart.
+std::string_view stem_of(std::string_view name) {
+  const size_t digits = name.find_last_not_of("0123456789") + 1;
+  if (digits < 2 || digits == name.size() || name[digits - 1] != '$') return name;
+  return name.substr(0, digits - 1);
+}
+
 }  // namespace
 
 Module rooted_copy(const Module& module, OpId kernel) {
@@ -79,6 +100,33 @@ bool calls_functions(const Module& module, OpId kernel) {
   for_each_nested(module, kernel,
                   [&](OpId op) { found |= module.op(op).kind == OpKind::FuncCall; });
   return found;
+}
+
+void restore_private_names(Module& module) {
+  std::set<std::string> taken;
+  std::vector<OpId> numbered;
+  std::vector<OpId> symbols;
+  for_each_op(module, module.body(), [&](OpId op) {
+    symbols.push_back(op);
+    const bool renamable = symbols.size() > 1 && is_private_code(module, op) &&
+                           stem_of(symbol_text(module, op)) != symbol_text(module, op);
+    if (renamable) {
+      numbered.push_back(op);
+    } else {
+      taken.emplace(symbol_text(module, op));
+    }
+  });
+  std::map<StringId, StringId> names;
+  for (const OpId op : numbered) {
+    const std::string stem(stem_of(symbol_text(module, op)));
+    std::string name = stem;
+    for (unsigned i = 1; !taken.insert(name).second; ++i) name = fmt::format("{}${}", stem, i);
+    names.emplace(symbol_name(module, op), module.strings.intern(name));
+  }
+  if (names.empty()) return;
+  for (const OpId op : numbered) module.forget_symbol(symbol_name(module, op));
+  for (const OpId op : symbols) rename_symbols(module, op, names);
+  for (const OpId op : numbered) module.define_symbol(symbol_name(module, op), op);
 }
 
 bool enter_functions(PassContext& context, OpId kernel) {

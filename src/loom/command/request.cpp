@@ -199,6 +199,7 @@ std::optional<KernelRequest> make_request(PassContext& of_module, const RequestC
     request = rooted_copy(request, copy);
     copy = request.region(request.body()).first;
   }
+  restore_private_names(request);
   return KernelRequest{.ordinal = 0,
                        .symbol = std::string(symbol_text(module, of.kernel)),
                        .export_name = std::string(export_name(module, of.kernel)),

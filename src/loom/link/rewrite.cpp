@@ -13,6 +13,7 @@
 #include "loom/link/config_values.h"
 #include "loom/link/contract.h"
 #include "loom/link/link.h"
+#include "loom/link/rename.h"
 #include "loom/text/printer.h"
 
 namespace loom {
@@ -43,41 +44,6 @@ std::string contract_text(const Module& module, OpId op) {
 void append(Module& to, OpId op) {
   to.append(to.body(), op);
   if (const StringId name = symbol_name(to, op); name.valid()) to.define_symbol(name, op);
-}
-
-AttrId renamed(Module& module, AttrId id, const std::map<StringId, StringId>& names) {
-  if (!id.valid()) return id;
-  const auto rename = [&](StringId name) {
-    const auto found = names.find(name);
-    return found == names.end() ? name : found->second;
-  };
-  Attr attr = module.attrs[id];
-  std::vector<int64_t> ints(attr.ints.begin(), attr.ints.end());
-  std::vector<DictEntry> entries(attr.entries.begin(), attr.entries.end());
-  if (attr.kind == AttrKind::Symbol) attr.bits = rename(attr.string()).index();
-  if (attr.kind == AttrKind::SymbolList) {
-    for (int64_t& item : ints) item = rename(StringId(static_cast<uint32_t>(item))).index();
-  }
-  // Dictionaries do not nest.
-  for (DictEntry& entry : entries) {
-    const Attr& value = module.attrs[entry.value];
-    if (value.kind == AttrKind::Symbol) {
-      entry.value = module.attrs.intern(Attr::symbol(rename(value.string())));
-    }
-  }
-  attr.ints = ints;
-  attr.entries = entries;
-  return module.attrs.intern(attr);
-}
-
-void rename_all(Module& module, OpId symbol, const std::map<StringId, StringId>& names) {
-  const auto rewrite = [&](OpId op) {
-    for (unsigned slot = 0; slot < module.op(op).attr_count; ++slot) {
-      module.set_attr(op, slot, renamed(module, module.attr_ids(op)[slot], names));
-    }
-  };
-  rewrite(symbol);
-  for_each_nested(module, symbol, rewrite);
 }
 
 // The symbol alone, so that equal ones are equal texts.
@@ -180,7 +146,7 @@ std::map<StringId, StringId> bring(Module& module, Cloner& cloner, const Module&
     append(module, copy);
     brought.push_back(copy);
   }
-  for (const OpId copy : brought) rename_all(module, copy, names);
+  for (const OpId copy : brought) rename_symbols(module, copy, names);
   return names;
 }
 
@@ -223,7 +189,7 @@ bool replace_kernel(Module& module, std::string_view name, const Module& from,
   Cloner take(from, changed);
   auto names = bring(changed, take, from, source);
   const OpId made = take.clone(source);
-  rename_all(changed, made, names);
+  rename_symbols(changed, made, names);
   // All of the contract's own attributes but its preconditions stay.
   constexpr unsigned kWhere = attr_slot(OpKind::KernelDef, "where");
   for (unsigned slot = 0; slot < changed.op(made).attr_count; ++slot) {

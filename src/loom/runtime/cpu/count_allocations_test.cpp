@@ -1,4 +1,8 @@
 // Replaces what allocates. In a file of its own, so that no compiler sees through it.
+#include <malloc.h>
+
+#include <algorithm>
+#include <cerrno>
 #include <cstdlib>
 #include <new>
 
@@ -46,10 +50,59 @@ namespace {
 
 #else
 
+namespace {
+thread_local int64_t live = 0;
+thread_local int64_t peak = 0;
+
+void* took(void* data) {
+  if (data == nullptr) return data;
+  live += static_cast<int64_t>(malloc_usable_size(data));
+  peak = std::max(peak, live);
+  return data;
+}
+void gave(void* data) {
+  if (data != nullptr) live -= static_cast<int64_t>(malloc_usable_size(data));
+}
+}  // namespace
+
 extern "C" void* __libc_malloc(size_t size);
+extern "C" void* __libc_calloc(size_t count, size_t size);
+extern "C" void* __libc_realloc(void* data, size_t size);
+extern "C" void* __libc_memalign(size_t alignment, size_t size);
+extern "C" void __libc_free(void* data);
+
 extern "C" void* malloc(size_t size) {
   ++allocations;
-  return __libc_malloc(size);
+  return took(__libc_malloc(size));
+}
+extern "C" void* calloc(size_t count, size_t size) { return took(__libc_calloc(count, size)); }
+extern "C" void* realloc(void* data, size_t size) {
+  gave(data);
+  void* const moved = __libc_realloc(data, size);
+  return took(moved == nullptr && size != 0 ? data : moved) == nullptr ? nullptr : moved;
+}
+extern "C" void* memalign(size_t alignment, size_t size) {
+  return took(__libc_memalign(alignment, size));
+}
+extern "C" void* aligned_alloc(size_t alignment, size_t size) { return memalign(alignment, size); }
+extern "C" int posix_memalign(void** data, size_t alignment, size_t size) {
+  *data = memalign(alignment, size);
+  return *data != nullptr ? 0 : ENOMEM;
+}
+extern "C" void free(void* data) {
+  gave(data);
+  __libc_free(data);
 }
 
+std::optional<int64_t> loom::live_bytes() { return live; }
+int64_t loom::peak_bytes() { return peak; }
+void loom::reset_peak_bytes() { peak = live; }
+#define LOOM_LIVE_BYTES
+
+#endif
+
+#ifndef LOOM_LIVE_BYTES
+std::optional<int64_t> loom::live_bytes() { return std::nullopt; }
+int64_t loom::peak_bytes() { return 0; }
+void loom::reset_peak_bytes() {}
 #endif
