@@ -25,6 +25,7 @@ struct ChangedKernel {
   std::optional<double> speed_up;  // measured micro speed-up
   // Efficiency before the change against the roofline, uncapped, in percent.
   std::optional<double> roofline_pct;
+  std::string name;  // symbol, where it may be measured once more
 };
 
 // The most that throughput can gain, in percent, without the noise floor. A kernel whose speed-up

@@ -11,8 +11,11 @@
 //   fake: wrong [KEY VALUE]             wrong outputs (while KEY is VALUE)
 //   fake: wrong_adversarial             wrong on adversarial inputs alone
 //   fake: accuracy FRACTION             of the outputs on held-out inputs
+//   fake: compare_failed [KEY VALUE]    has no outputs to compare
 //   fake: build_failed [KEY VALUE]      does not build
 //   fake: crash | hang | garbage [KEY VALUE]   when it is run
+//
+// A line that begins with "//~" leaves no trace in the code that is loaded.
 //
 // A KEY has the value that the variant binds, else that of a line `config.def @KEY = VALUE : type`.
 #pragma once
@@ -74,6 +77,7 @@ struct FakeProgram {
   double accuracy = 1;
   bool wrong = false;
   bool wrong_adversarial = false;
+  bool compare_failed = false;
   std::string build_failed;
   std::string fault;  // an error class
   std::string hash;
@@ -134,7 +138,7 @@ class Reader {
     for (const Source& source : sources_) {
       content += "\n" + source.path + "\n";
       for (const std::string& line : source.lines) {
-        content += line + "\n";
+        if (!line.starts_with("//~")) content += line + "\n";
         const size_t at = line.find("fake:");
         if (at != std::string::npos) directive(source, words_of(line.substr(at + 5)));
       }
@@ -174,6 +178,7 @@ class Reader {
     if (what == "wrong_adversarial") program_.wrong_adversarial = true;
     if (!holds(words, 1)) return;
     if (what == "wrong") program_.wrong = true;
+    if (what == "compare_failed") program_.compare_failed = true;
     if (what == "build_failed") program_.build_failed = source.path + ":1:1: does not build";
     if (what == "crash") program_.fault = "workload_crashed";
     if (what == "hang") program_.fault = "workload_hung";
@@ -242,6 +247,7 @@ class FakeBench final : public Bench {
     if (auto gone = enter("compare " + name + " " + reference)) return std::unexpected(*gone);
     const FakeProgram& program = programs_.at(name);
     if (!program.fault.empty()) return std::unexpected(die(program.fault));
+    if (program.compare_failed) return fail("reference_failed", "there are no outputs");
     Agreement agreement;
     agreement.correct = !program.wrong && !(adversarial && program.wrong_adversarial);
     agreement.accuracy = held_out ? program.accuracy : (agreement.correct ? 1.0 : 0.0);

@@ -1,0 +1,43 @@
+// Puts candidates into the tree, measures them against what was there, and keeps what is better.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "hyperloom/core/json.h"
+#include "hyperloom/task/context.h"
+
+namespace hyperloom::integrate {
+
+// Handles a request of kind `integrate` or `apply_patch`. Whatever happens, the tree ends as it was
+// unless a KEEP is recorded; the result says {status, decision, decision_reason, ...} and the state
+// and the decision log have it. Holds the lane workspace_mutation and the tree's lock throughout,
+// the benchmark lane and the device while it measures.
+//
+// Beside the fields of the request: `request_id` is the bus row that asks; with `redispatch_of`, a
+// request that a kill interrupted after its outcome was recorded gets that outcome. `max_pairs`,
+// `sample_seconds` and `call_timeout_sec` bound the measuring.
+Json integrate(const Json& payload, const task::Context& context);
+
+// Ids of what may be integrated at this moment, best first: pending, and waiting whose turn has
+// come, by trace share, then micro speed-up, one for each source file.
+std::vector<std::string> ready_integrations(const Json& state);
+// Integrates them in that order until `limit`, the session's end, or nothing is ready. One result
+// each; an exception becomes `dispatch_failed`, which counts as a fault.
+std::vector<Json> integrate_pending(const task::Context& context, size_t limit);
+
+// All small positives of distinct files as one change that has to clear the threshold itself.
+// Status "skipped" with its reason when there are too few.
+Json integrate_small_positives(const task::Context& context);
+
+// On start: takes back, or makes final, what a killed process left, and reports each action
+// {action: revert | finalize | log, integration_id, phase, result}. Waiting records get a turn.
+std::vector<Json> recover(const task::Context& context);
+// At SWEEP entry: each waiting record may be tried once more.
+Result<void> give_waiting_their_turn(const task::Context& context);
+
+// Measures what is kept, from a fresh start, and enters a difference into the gain ledger as a
+// `rebaseline` row. `tag` names the occasion. Errors: those of a bench, "unwritable_file".
+Result<double> rebaseline_stack(const task::Context& context, const std::string& tag);
+
+}  // namespace hyperloom::integrate
