@@ -46,4 +46,19 @@ bool unroll(PassContext& context, OpId root, const UnrollOptions& options) {
   return ok;
 }
 
+void set_unroll_factor(Module& module, OpId loop, uint32_t factor) {
+  const TypeId type = TypeStore::scalar(ScalarKind::Index);
+  const std::vector<AttrId> attrs = {module.attrs.intern(Attr::integer(factor))};
+  const OpId constant = module.create({.kind = OpKind::IndexConstant,
+                                       .results = std::span(&type, 1),
+                                       .attrs = attrs,
+                                       .location = module.location(loop)});
+  module.insert_before(loop, constant);
+  std::vector<ValueId> operands(module.operands(loop).begin(), module.operands(loop).end());
+  operands.push_back(module.result(constant));
+  std::vector<uint32_t> groups(module.group_sizes(loop).begin(), module.group_sizes(loop).end());
+  groups[operand_slot(OpKind::ScfFor, "factor")] = 1;
+  module.set_operands(loop, operands, groups);
+}
+
 }  // namespace loom

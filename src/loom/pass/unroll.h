@@ -25,4 +25,7 @@ struct UnrollOptions {
 // False when an error was reported.
 bool unroll(PassContext& context, OpId root, const UnrollOptions& options = {});
 
+// Gives an `scf.for` without clauses the clause `unroll(%f)` of this factor.
+void set_unroll_factor(Module& module, OpId loop, uint32_t factor);
+
 }  // namespace loom
