@@ -104,4 +104,13 @@ def _issue_suite():
                            sides.IreeRun("local-task")], rows)
 
 
-SUITES = {"compile": _compile_suite(), "issue": _issue_suite()}
+def _hyperloom_suite():
+    ours, raw = "bench_hyperloom", "bench_hyperloom_sqlite"
+    rows = [Row(f"bus messages, each durable, {place}", "throughput", "messages/s", "higher",
+                (ours, key), (raw, key), "raw SQLite transactions", 0.8, "ratio")
+            for place, key in (("on disk", "disk"), ("in memory", "memory"))]
+    programs = [sides.Program(name, lambda context: [context.work]) for name in (ours, raw)]
+    return Suite("hyperloom", programs, rows)
+
+
+SUITES = {"compile": _compile_suite(), "issue": _issue_suite(), "hyperloom": _hyperloom_suite()}
