@@ -106,7 +106,8 @@ void declare(CLI::App& app, Options& options) {
   app.add_option("--emit-kernel-requests", options.request_folder,
                  "folder for kernel-N.loombc files");
   app.add_option("--emit-launch-config", options.launch_config,
-                 "file for what turns workloads into the geometry of the kernels (.loomlaunch)");
+                 "file for what turns workloads into the geometry of the kernels (.loomlaunch); "
+                 "needs --target");
   app.add_option("--max-request-classes", options.max_request_classes,
                  "most requests of one kernel at one workgroup size; the last serves what is left")
       ->check(CLI::Range(1u, 1u << 30));

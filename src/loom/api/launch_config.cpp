@@ -22,19 +22,9 @@ namespace {
 constexpr uint64_t kStepLimit = 1u << 22;
 constexpr uint32_t kCallLimit = 64;
 
-// Null where the operation is what a companion may hold.
-const char* problem_of(const loom::Module& module, OpId op) {
-  if (module.op(op).kind != OpKind::FuncDef) return "it holds more than functions";
-  if (!module.has_attr(op, attr_slot(OpKind::FuncDef, "pure"))) return "a function is not pure";
-  for (const ValueId arg : module.args(module.op_region(op, 0))) {
-    if (!module.types.is_scalar(module.type_of(arg))) return "a workload argument is no scalar";
-  }
-  const auto results = module.args(module.op_region(op, 1));
-  const TypeId index = TypeStore::scalar(ScalarKind::Index);
-  const bool six = results.size() == 6 && std::ranges::all_of(results, [&](ValueId result) {
-                     return module.type_of(result) == index;
-                   });
-  return six ? nullptr : "a function does not return three counts and three sizes";
+// The others are functions that configurations call.
+bool is_kernel(const loom::Module& module, OpId function) {
+  return module.has_attr(function, attr_slot(OpKind::FuncDef, "public"));
 }
 
 }  // namespace
@@ -45,11 +35,7 @@ std::optional<LaunchConfig> LaunchConfig::read(const Context& context, std::stri
   auto module = load_module(context.state()->open_files(), std::move(bytes), name, diagnostics,
                             {.form = InputForm::Bytecode});
   if (!module) return std::nullopt;
-  const char* problem = nullptr;
-  for_each_op(*module, module->body(), [&](OpId op) {
-    if (problem == nullptr) problem = problem_of(*module, op);
-  });
-  if (problem != nullptr) {
+  if (const char* problem = launch_config_problem(*module)) {
     diagnostics.emit(Diag::BinaryCorrupt, {}, {{"format", ".loomlaunch"}, {"detail", problem}});
     return std::nullopt;
   }
@@ -58,9 +44,21 @@ std::optional<LaunchConfig> LaunchConfig::read(const Context& context, std::stri
 
 std::vector<std::string> LaunchConfig::kernels() const {
   std::vector<std::string> names;
-  for_each_op(state_->module, state_->module.body(),
-              [&](OpId op) { names.emplace_back(symbol_text(state_->module, op)); });
+  for_each_op(state_->module, state_->module.body(), [&](OpId op) {
+    if (is_kernel(state_->module, op)) names.emplace_back(symbol_text(state_->module, op));
+  });
   return names;
+}
+
+std::optional<std::vector<std::string>> LaunchConfig::workload(const std::string& kernel) const {
+  const loom::Module& module = state_->module;
+  const OpId function = module.symbol(kernel);
+  if (!function.valid() || !is_kernel(module, function)) return std::nullopt;
+  std::vector<std::string> types;
+  for (const ValueId arg : module.args(module.op_region(function, 0))) {
+    types.emplace_back(scalar_name(module.types[module.type_of(arg)].element));
+  }
+  return types;
 }
 
 std::optional<Geometry> LaunchConfig::evaluate(const std::string& kernel,
@@ -69,7 +67,7 @@ std::optional<Geometry> LaunchConfig::evaluate(const std::string& kernel,
   Diagnostics& diagnostics = messages.state().of(*state_->context);
   const loom::Module& module = state_->module;
   const OpId function = module.symbol(kernel);
-  if (!function.valid()) {
+  if (!function.valid() || !is_kernel(module, function)) {
     diagnostics.emit(Diag::SymbolUnresolved, {},
                      {{"symbol", kernel}, {"repair", "name a kernel of the companion"}});
     return std::nullopt;

@@ -315,6 +315,9 @@ class LaunchConfig {
                                           const std::string& name, Messages& messages);
   // Symbols of the kernels, without '@'.
   std::vector<std::string> kernels() const;
+  // Types of the kernel's workload arguments, as they are written: "index", "i1", "f32"; nothing
+  // where there is no such kernel.
+  std::optional<std::vector<std::string>> workload(const std::string& kernel) const;
   // A workload argument is its bits: integers, `index` and floats as they lie in memory, extended
   // by zeros. Fails where there is no such kernel, where the number of arguments is another one,
   // and where a count or size is not what a launch may have.

@@ -175,6 +175,16 @@ loom_status loom_launch_config_read(const loom_context* context, const void* byt
                                     const char* name, loom_messages* messages,
                                     loom_launch_config** config);
 void loom_launch_config_destroy(loom_launch_config* config);
+/* A kernel of the companion. Texts live as long as it. */
+typedef struct loom_launch_kernel {
+  size_t struct_size;          /* sizeof(loom_launch_kernel), set by the caller */
+  const char* name;            /* without '@' */
+  const char* const* workload; /* types of its workload arguments: "index", "i1", "f32" */
+  size_t workload_count;
+} loom_launch_kernel;
+size_t loom_launch_config_kernel_count(const loom_launch_config* config);
+loom_status loom_launch_config_kernel(const loom_launch_config* config, size_t index,
+                                      loom_launch_kernel* kernel);
 /* A workload argument is its bits, extended by zeros. Fails where there is no such kernel, where
  * the number of arguments is another one, and where a launch may not have that geometry. */
 loom_status loom_launch_config_evaluate(const loom_launch_config* config, const char* kernel,

@@ -34,7 +34,13 @@ struct loom_linked {
   std::string written;
 };
 struct loom_launch_config {
+  struct Kernel {
+    std::string name;
+    std::vector<std::string> types;
+    std::vector<const char*> workload;  // those
+  };
   api::LaunchConfig value;
+  std::vector<Kernel> kernels;
 };
 struct loom_plan {
   api::Plan value;

@@ -152,9 +152,28 @@ loom_status loom_launch_config_read(const loom_context* context, const void* dat
   }
   return guarded([&] {
     auto made = api::LaunchConfig::read(context->value, copied(data, size), name, messages->value);
-    if (made) *config = new loom_launch_config{std::move(*made)};
-    return status(*config != nullptr);
+    if (!made) return LOOM_FAILED;
+    auto handle = std::make_unique<loom_launch_config>(std::move(*made));
+    for (std::string& symbol : handle->value.kernels()) {
+      auto types = *handle->value.workload(symbol);
+      handle->kernels.push_back({std::move(symbol), std::move(types), {}});
+    }
+    for (loom_launch_config::Kernel& kernel : handle->kernels) {
+      for (const std::string& type : kernel.types) kernel.workload.push_back(type.c_str());
+    }
+    *config = handle.release();
+    return LOOM_OK;
   });
+}
+size_t loom_launch_config_kernel_count(const loom_launch_config* config) {
+  return missing(config) ? 0 : config->kernels.size();
+}
+loom_status loom_launch_config_kernel(const loom_launch_config* config, size_t index,
+                                      loom_launch_kernel* kernel) {
+  if (missing(config) || sizeless(kernel) || index >= config->kernels.size()) return LOOM_MISUSE;
+  const loom_launch_config::Kernel& from = config->kernels[index];
+  give({0, from.name.c_str(), from.workload.data(), from.workload.size()}, kernel);
+  return LOOM_OK;
 }
 void loom_launch_config_destroy(loom_launch_config* config) { delete config; }
 loom_status loom_launch_config_evaluate(const loom_launch_config* config, const char* kernel,

@@ -11,6 +11,7 @@
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/constants.h"
+#include "loom/pass/inline.h"
 #include "loom/pass/select_templates.h"
 
 namespace loom {
@@ -126,6 +127,8 @@ class Projector {
     module_.append(module_.body(), function);
     module_.define_symbol(name, function);
     ProjectedKernel projected{kernel, function, std::nullopt, uses_templates(module_, function)};
+    // What a called function asks of the target is decided, too.
+    if (keep_sizes_ && !inline_calls(context_, function, {.pure_calls = true})) return {};
     const SelectOptions select{.final = true, .target = target_of(kernel), .format = {}};
     if (!expand_templates(context_, function, select)) return {};
     canonicalize(context_, function);

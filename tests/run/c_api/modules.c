@@ -246,9 +246,18 @@ static void test_evaluation(loom_bytes bytes) {
   loom_context* alone = loom_context_create();
   loom_messages* own = loom_messages_create(alone);
   loom_launch_config* config = NULL;
+  loom_launch_kernel kernel = {sizeof kernel};
   loom_geometry geometry;
   uint64_t n = 7;
   OK(loom_launch_config_read(alone, bytes.data, bytes.size, "companion", own, &config));
+  REQUIRE(loom_launch_config_kernel_count(config) == 1 &&
+          loom_launch_config_kernel_count(NULL) == 0);
+  OK(loom_launch_config_kernel(config, 0, &kernel));
+  REQUIRE(strcmp(kernel.name, "fill") == 0 && kernel.workload_count == 1);
+  REQUIRE(strcmp(kernel.workload[0], "index") == 0);
+  MISUSE(loom_launch_config_kernel(config, 1, &kernel));
+  MISUSE(loom_launch_config_kernel(NULL, 0, &kernel));
+  MISUSE(loom_launch_config_kernel(config, 0, NULL));
   OK(loom_launch_config_evaluate(config, "fill", &n, 1, own, &geometry));
   REQUIRE(geometry.count[0] == 9 && geometry.count[1] == 2 && geometry.count[2] == 1);
   REQUIRE(geometry.size[0] == 7 && geometry.size[1] == 1 && geometry.size[2] == 1);
