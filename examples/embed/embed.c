@@ -1,5 +1,7 @@
-/* Runs a command program inside a C application: embed_c double.loom */
+/* Runs a command program inside a C application, waiting for it and not: embed_c double.loom */
+#include <stdatomic.h>
 #include <stdio.h>
+#include <threads.h>
 
 #include "loom/api/loom_c.h"
 
@@ -7,6 +9,9 @@ static int fail(loom_messages* messages) {
   fputs(loom_messages_text(messages), stderr);
   return 1;
 }
+
+/* Called on a thread of the device once an issue is done. */
+static void note_end(void* user) { atomic_store((atomic_int*)user, 1); }
 
 int main(int argc, char** argv) {
   if (argc != 2) return 2;
@@ -41,6 +46,18 @@ int main(int argc, char** argv) {
     return fail(messages);
   }
   printf("%g %g %g %g\n", output[0], output[1], output[2], output[3]);
+
+  /* Another issue, which runs beside this thread; until it is done the storage is the program's. */
+  input[3] = 40;
+  atomic_int ended = 0;
+  loom_completion* completion = NULL;
+  if (loom_issue_start(invocation, note_end, &ended, &completion) != LOOM_OK) return 1;
+  if (loom_completion_wait(completion, messages) != LOOM_OK) return fail(messages);
+  loom_completion_destroy(completion);
+  printf("%g %g %g %g\n", output[0], output[1], output[2], output[3]);
+
+  /* The call comes after the end of the issue; `ended` must stay until then. */
+  while (!atomic_load(&ended)) thrd_yield();
 
   /* In any order: each handle keeps alive what it was made from. */
   loom_invocation_destroy(invocation);

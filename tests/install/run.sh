@@ -22,7 +22,12 @@ for run in 1 2; do
     "$("$work/build/embed_cpp" "$work/embed/double.loom" "$work/kernels")"
 done
 expect 2 "$(find "$work/kernels" -type f | wc -l)" # one kernel, and the bytes in use
-expect '4 8 12 16' "$("$work/build/embed_c" "$work/embed/double.loom")"
+expect $'4 8 12 16\n4 8 12 160' \
+  "$("$work/build/embed_c" "$work/embed/double.loom")"
+for run in 1 2; do # the second time all code comes from the folder
+  expect $'4 requests\n-1 0 3 8' "$("$work/build/embed_pool" "$work/embed/stages.loom" "$work/pool")"
+  expect 5 "$(find "$work/pool" -type f | wc -l)"
+done
 
 # An application that was compiled against a later header is refused before it does anything.
 mkdir -p "$work/later/loom/api"

@@ -23,6 +23,7 @@ namespace {
 void copy_without_places(const Diagnostics& from, Diagnostics& to) {
   for (const Diagnostic& d : from.all()) {
     std::vector<DiagNote> notes;
+    notes.reserve(d.notes.size());
     for (const DiagNote& note : d.notes) notes.push_back({{}, note.text});
     to.emit_as(d.severity, d.id, {}, d.params).notes = std::move(notes);
   }

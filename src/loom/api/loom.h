@@ -184,11 +184,12 @@ class Library {
   std::shared_ptr<const State> state_;
 };
 
+// Members of option structs have initializers, so that naming some of them warns of none.
 struct LinkOptions {
-  std::vector<std::string> roots;         // without '@'; none: what the inputs export
-  std::vector<std::string> specialize;    // "@root:name=value"
-  std::vector<std::string> config;        // "key=value"
-  std::vector<std::string> config_files;  // JSON
+  std::vector<std::string> roots = {};         // without '@'; none: what the inputs export
+  std::vector<std::string> specialize = {};    // "@root:name=value"
+  std::vector<std::string> config = {};        // "key=value"
+  std::vector<std::string> config_files = {};  // JSON
 };
 
 // A closed module, ready to be prepared.
@@ -289,9 +290,9 @@ class RequestRecipient {
 };
 
 struct PrepareOptions {
-  std::vector<std::string> roots;    // without '@'; none: the public programs
-  uint32_t max_request_classes = 0;  // of one kernel at one workgroup size; 0 for no limit
-  bool check_hazards = false;        // errors for concurrent commands that touch the same bytes
+  std::vector<std::string> roots = {};  // without '@'; none: the public programs
+  uint32_t max_request_classes = 0;     // of one kernel at one workgroup size; 0 for no limit
+  bool check_hazards = false;           // errors for concurrent commands that touch the same bytes
   // Makes no requests and opens no kernel body.
   bool plan_only = false;
   // Takes the requests, one at a time, in place of the plan, which then has none.
@@ -344,10 +345,10 @@ std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options, 
 
 // Serves an entry of a plan in place of its request, or where it has none.
 struct ExternalEntry {
-  std::string symbol;        // of the entry, without '@'
+  std::string symbol = {};   // of the entry, without '@'
   void* function = nullptr;  // a LoomKernelEntry (loom/target/x86/kernel_abi.h); or else:
-  std::string file;          // ELF relocatable or shared object, which is trusted
-  std::string name;          // in the file; empty: the entry's artifact name
+  std::string file = {};     // ELF relocatable or shared object, which is trusted
+  std::string name = {};     // in the file; empty: the entry's artifact name
 };
 
 struct CompileOptions {
@@ -356,9 +357,9 @@ struct CompileOptions {
   unsigned threads = 0;          // that compile; 0 takes all
   // Folder that keeps code between runs, for any number of processes at once; empty for none. One
   // that cannot be used is a warning. 0 is 1 GiB.
-  std::string cache_folder;
+  std::string cache_folder = {};
   uint64_t cache_bytes = 0;
-  std::vector<ExternalEntry> externals;
+  std::vector<ExternalEntry> externals = {};
   Workspace* workspace = nullptr;
 };
 
