@@ -42,10 +42,10 @@ command_test() {
     summary+=("$(closing_line asan)")
   fi
   if [ $tsan = 1 ]; then
-    # What threads do together: issues, the partner, the cache.
-    build_targets tsan cache_test runtime_cpu_test
+    # What threads do together: issues, the partner, the cache, workers and the pool of the example.
+    build_targets tsan cache_test runtime_cpu_test run_test c_api_test embed_pool
     TSAN_OPTIONS="suppressions=$root/tests/tsan.supp halt_on_error=1 second_deadlock_stack=1" \
-      run_ctest tsan -R "${filter:-^unit[.](cache|runtime_cpu)\$}" || failed=1
+      run_ctest tsan -L '^concurrent$' ${filter:+-R "$filter"} || failed=1
     summary+=("$(closing_line tsan)")
   fi
   printf '%s\n' "${summary[@]}"

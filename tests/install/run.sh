@@ -24,6 +24,17 @@ done
 expect 2 "$(find "$work/kernels" -type f | wc -l)" # one kernel, and the bytes in use
 expect $'4 8 12 16\n4 8 12 160' \
   "$("$work/build/embed_c" "$work/embed/double.loom")"
+expect "$(
+  cat <<'END'
+configuration key @factor value(%value: index) where [range(%value, 1, 100)]
+kernel @scale config(%n: index) body(%from: buffer, %to: buffer)
+command program @run body(%input: buffer, %output: buffer)
+10 20 30 40
+@scale [4, 1, 1], 2 operands, timed
+-1 -2 -3 -4
+@scale [4, 1, 1], 2 operands, timed
+END
+)" "$("$work/build/embed_rewrite" "$work/embed/scaled.loom")"
 for run in 1 2; do # the second time all code comes from the folder
   expect $'4 requests\n-1 0 3 8' "$("$work/build/embed_pool" "$work/embed/stages.loom" "$work/pool")"
   expect 5 "$(find "$work/pool" -type f | wc -l)"

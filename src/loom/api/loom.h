@@ -51,12 +51,13 @@
 
 namespace loom::api {
 
-// Owns the source texts that messages quote.
+// Owns the source texts that messages quote, which grow with every module that is added. Everything
+// made in it keeps it alive.
 class Context {
  public:
   Context();
-  // One whose modules may be linked against a library of `base`. Nothing may be added to `base` any
-  // more; any number of threads may have contexts over it.
+  // One whose modules may be linked against a library of `base`, which it keeps alive. Nothing may
+  // be added to `base` any more; any number of threads may have contexts over it.
   static Context over(const Context& base);
   struct State;
   const std::shared_ptr<State>& state() const { return state_; }
@@ -79,7 +80,7 @@ struct Message {
   std::vector<std::pair<std::string, std::string>> parameters;
 };
 
-// Collects what calls report.
+// Collects what calls report, in their order; what is returned is a copy. Each thread has its own.
 class Messages {
  public:
   explicit Messages(const Context& context);
@@ -89,7 +90,8 @@ class Messages {
 
   bool has_errors() const;
   std::vector<Message> all() const;
-  // For people: place, source line and caret; or one JSON object a line.
+  // For people: place, source line and caret; or one JSON object a line. Sources that are known by
+  // their path alone are read for that.
   std::string text() const;
   std::string json() const;
   void clear();
@@ -114,11 +116,13 @@ struct Symbol {
   std::vector<std::string> references;  // symbols that it mentions, in first-use order
 };
 
-// One verified module, to be read and rewritten. Each function that changes it leaves a verified
-// module; when it fails the module is what it was.
+// One verified module, to be read and rewritten, on the thread of its context. Each function that
+// changes it leaves a verified module; when it fails the module is what it was. What is returned is
+// a copy.
 class Module {
  public:
-  // Text or bytecode; the content decides. `name` is what messages call the bytes.
+  // Text or bytecode; the content decides. `name` is what messages call the bytes, which the
+  // context keeps. Nothing when they do not parse or verify.
   static std::optional<Module> read(const Context& context, std::string bytes,
                                     const std::string& name, Messages& messages);
   Module(Module&&) noexcept;
@@ -134,7 +138,8 @@ class Module {
   // same context.
   bool replace_kernel(const std::string& name, const Module& from, const std::string& replacement,
                       Messages& messages);
-  // Fixes the configuration key to a value, written as in `config.def`.
+  // Fixes the configuration key to a value, written as in `config.def`. Fails where the module has
+  // no such key and where the value breaks what the key requires.
   bool bind_config(const std::string& key, const std::string& value, Messages& messages);
   std::string text() const;
   std::string bytecode() const;
@@ -148,7 +153,8 @@ class Module {
 };
 
 // Verified modules: the inputs of a link, or what a library is made of. Text or bytecode; the
-// content decides.
+// content decides. On the thread of its context. What cannot be read, parsed or verified is not
+// added; the modules before it stay.
 class Modules {
  public:
   explicit Modules(const Context& context);
@@ -157,7 +163,7 @@ class Modules {
   ~Modules();
 
   bool add_file(const std::string& path, Messages& messages);
-  // `name` is what messages call the bytes.
+  // `name` is what messages call the bytes, which the context keeps.
   bool add(std::string bytes, const std::string& name, Messages& messages);
   // Uses the module up, which is of the same context.
   void add(Module module, const std::string& name);
@@ -173,7 +179,7 @@ class Modules {
 // in any number of threads whose inputs are of contexts over the one of these modules.
 class Library {
  public:
-  Library();
+  Library();  // of no modules
   // NOLINTNEXTLINE(google-explicit-constructor): a library is its modules.
   Library(Modules modules);
 
@@ -192,7 +198,7 @@ struct LinkOptions {
   std::vector<std::string> config_files = {};  // JSON
 };
 
-// A closed module, ready to be prepared.
+// A closed module, ready to be prepared. On the thread of its context; what is returned is a copy.
 class LinkedModule {
  public:
   LinkedModule(LinkedModule&&) noexcept;
@@ -210,6 +216,9 @@ class LinkedModule {
   std::unique_ptr<State> state_;
 };
 
+// The roots and what they reach, out of the inputs, which are only read, and the library. Nothing
+// when a symbol is missing or defined twice, a contract does not fit, or an option cannot be used.
+// On the thread of the inputs' context.
 std::optional<LinkedModule> link(const Modules& inputs, const Library& library,
                                  const LinkOptions& options, Messages& messages);
 
@@ -239,7 +248,8 @@ struct KernelRequest {
   std::string_view bytecode;  // a module that stands alone; equal requests are equal bytes
 };
 
-// Closed command programs and the kernel requests they need.
+// Closed command programs and the kernel requests they need. Immutable: any thread. Texts and bytes
+// are made anew by each call; views and the span live as long as the plan.
 class Plan {
  public:
   size_t program_count() const;
@@ -266,7 +276,8 @@ class Plan {
   std::shared_ptr<const State> state_;
 };
 
-// A request that belongs to whoever has it.
+// A request that belongs to whoever has it, on any thread. Its view lives as long as it stays where
+// it is.
 struct OwnedRequest {
   uint32_t ordinal = 0;
   std::string symbol;
@@ -334,13 +345,16 @@ class LaunchConfig {
 };
 
 // The companion of the kernels `symbols` of the module, without '@'; none: all that it defines.
-// Uses the module up.
+// Uses the module up, whether it succeeds or not. Nothing where it defines no such kernel or a
+// configuration asks for what is not known of the target. On the thread of the module's context.
 std::optional<std::string> write_launch_config(LinkedModule module,
                                                const std::vector<std::string>& symbols,
                                                Messages& messages);
 
 // Prepares the programs `roots` (without '@'; none: the public ones) and uses the module up,
-// whether it succeeds or not.
+// whether it succeeds or not. Nothing when a program cannot be closed (a count, a key or a
+// specialization that is not known), when hazards that were asked for are found, or when the
+// recipient refuses a request. On the thread of the module's context; the plan may then go to any.
 std::optional<Plan> prepare(LinkedModule module, const PrepareOptions& options, Messages& messages);
 
 // Serves an entry of a plan in place of its request, or where it has none.
@@ -386,26 +400,33 @@ class Executables {
   std::shared_ptr<const State> state_;
 };
 
-// Compiles every request of the plan for this machine's CPU, on several threads.
+// Compiles every request of the plan for this machine's CPU, on several threads, and keeps the plan
+// alive. Nothing when one of them cannot be compiled or an external entry cannot be used; all that
+// is wrong is told. Any thread, but plans are compiled one call at a time.
 std::optional<Executables> compile(const Plan& plan, const CompileOptions& options,
                                    Messages& messages);
 // Compiles one request on the calling thread; its externals and threads are not looked at. Messages
-// say no places: a request has none.
+// say no places: a request has none. The code keeps nothing of the request alive. Nothing when the
+// bytes are no module that defines the kernel, which is checked as for any input, or when it cannot
+// be compiled. Any number of threads, each with its own workspace, if any.
 std::optional<Code> compile(const KernelRequest& request, const CompileOptions& options,
                             Messages& messages);
 // Gives the plan the code `codes[i]` for its request number i, wherever that was compiled; a plan
 // that was opened from a file has entry slots in their place. Only the externals of the options are
-// looked at, and the workspace. Entries that are left without code fail to materialize.
+// looked at, and the workspace. Entries that are left without code fail to materialize. The result
+// keeps plan and codes alive. Nothing when an external entry cannot be used. Any thread.
 std::optional<Executables> assemble(const Plan& plan, std::span<const Code> codes,
                                     const CompileOptions& options, Messages& messages);
 
 // Files that supply parameters by name: GGUF, safetensors, npy. They are mapped, so they must not
-// be written in place while programs use them.
+// be written in place while programs use them, and stay mapped as long as a program does. Files are
+// opened by one thread; after that any number may materialize with them.
 class Parameters {
  public:
   Parameters();
   // `root` is the launch binding that the file serves, without '%'; empty serves every one. All
-  // files are opened before the first materialization.
+  // files are opened before the first materialization. False, and nothing is added, when the file
+  // cannot be read or is damaged.
   bool open(const std::string& path, const std::string& root, Messages& messages);
 
   struct State;
@@ -415,6 +436,7 @@ class Parameters {
   std::shared_ptr<State> state_;
 };
 
+// Where programs run. Immutable: any thread. It lives as long as a program or storage of it.
 class Device {
  public:
   // `threads` that one issue may use, the calling one included; 0 takes all.
@@ -431,7 +453,8 @@ class Device {
 // Memory that programs of a device reach.
 class Storage {
  public:
-  // Zeroed memory, which lives as long as a handle to it.
+  // Zeroed memory, which lives as long as a handle to it. Throws std::bad_alloc when there is not
+  // enough.
   static Storage allocate(const Device& device, size_t bytes);
   // Memory that is there already, at an address as the device sees it: on the CPU device any memory
   // of the process. It is not copied, stays the caller's and must outlive every use.
@@ -455,7 +478,8 @@ struct Binding {
   uint64_t alignment = 1;  // of its first byte
 };
 
-// A program with parameters and code in place.
+// A program with parameters and code in place. Immutable: any thread. It keeps device, code and
+// parameters alive.
 class Program {
  public:
   std::vector<Binding> bindings() const;
@@ -469,7 +493,8 @@ class Program {
 };
 
 // Aligned parameters are used where they are mapped; others are copied, which a remark tells.
-// `executables` were compiled from this plan.
+// `executables` were compiled from this plan. Nothing when a parameter is missing or has another
+// size, an entry has no code, or storage inside of the program does not suffice. Any thread.
 std::optional<Program> materialize(const Device& device, const Plan& plan, size_t program,
                                    const Executables& executables, const Parameters& parameters,
                                    Messages& messages);
@@ -495,26 +520,30 @@ class Profile;
 
 class Invocation {
  public:
+  // Nothing is bound yet. Throws std::bad_alloc when there is no memory for the program's
+  // transients.
   explicit Invocation(const Program& program);
   Invocation(Invocation&&) noexcept;
   Invocation& operator=(Invocation&&) noexcept;
   // An issue that was started goes on; its storage must stay until it is done.
   ~Invocation();
 
-  // The storage is the caller's and stays valid while issues use it. On failure the binding keeps
-  // what it had. Allocates nothing unless it reports.
+  // The storage is the caller's and stays valid while issues use it. False, and the binding keeps
+  // what it had, where there is no such binding, the storage is too small or does not begin at a
+  // multiple of the alignment. Allocates nothing unless it reports.
   bool bind(uint32_t ordinal, std::span<std::byte> storage, Messages& messages);
   bool bind(std::string_view name, std::span<std::byte> storage, Messages& messages);
   // The same with memory of the program's device, which must stay while issues use it.
   bool bind(uint32_t ordinal, const Storage& storage, Messages& messages);
   bool bind(std::string_view name, const Storage& storage, Messages& messages);
-  // Runs the program once with the storage bound now; all its work is done when it returns.
-  // Allocates nothing after the first issue.
+  // Runs the program once with the storage bound now; all its work is done when it returns. False
+  // where a binding has no storage, and then nothing ran, or where a dispatch had more workgroups
+  // than can be numbered, and then the others ran. Allocates nothing after the first issue.
   bool issue(Messages& messages);
   // The same, and records each dispatch in `profile` (profile.h), which is of the same program, in
   // place of what it held. Slower: each dispatch takes two looks at the clock and a lock.
   bool issue(Profile& profile, Messages& messages);
-  // Whether an issue that was started is not done.
+  // Whether an issue that was started is not done. Any thread.
   bool in_flight() const;
   // Begins the same and returns. It runs on a thread of the device, of which there are as many as
   // issues are in flight at once, up to the machine's threads; further ones wait their turn. Until
