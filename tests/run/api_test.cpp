@@ -190,7 +190,7 @@ TEST(Api, AKernelThatCannotBeCompiledIsReportedWhereItWasWritten) {
   const api::Context context;
   api::Messages messages(context);
   api::Modules inputs(context);
-  ASSERT_TRUE(inputs.add_file(kFixtures + "/barrier.loom", messages)) << messages.text();
+  ASSERT_TRUE(inputs.add_file(kFixtures + "/unsupported.loom", messages)) << messages.text();
   auto linked = api::link(inputs, {}, {}, messages);
   ASSERT_TRUE(linked) << messages.text();
   auto plan = api::prepare(std::move(*linked), {}, messages);
@@ -199,8 +199,8 @@ TEST(Api, AKernelThatCannotBeCompiledIsReportedWhereItWasWritten) {
   const std::vector<api::Message> all = messages.all();
   ASSERT_EQ(all.size(), 1u) << messages.text();
   EXPECT_EQ(all[0].code, "LOWERING/001");
-  EXPECT_EQ(all[0].file, kFixtures + "/barrier.loom");
-  EXPECT_EQ(all[0].line, 5u);
+  EXPECT_EQ(all[0].file, kFixtures + "/unsupported.loom");
+  EXPECT_EQ(all[0].line, 6u);
 }
 
 TEST(Api, MessagesAreTextAndJson) {
