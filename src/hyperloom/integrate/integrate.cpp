@@ -19,6 +19,28 @@
 namespace hyperloom::integrate {
 namespace {
 
+// The stack as it is in the tree; the caller holds the devices.
+Result<double> measure_kept(const task::Context& context, const std::string& tag,
+                            const PairOptions& options) {
+  Json envs = value_of(context.state().get("current_best"), "extra_envs");
+  if (!envs.is_object()) envs = Json::object();
+  const auto measured = measure_stack(context, {context.workload.tree(), envs}, tag, options);
+  if (!measured) return measured;
+  const auto saved = context.state().update("integrate.rebaseline", [&](Json& state) {
+    add_rebaseline(state, *measured, utc_now());
+    state.erase("rebaseline_due");
+  });
+  if (!saved) return std::unexpected(saved.error());
+  return measured;
+}
+
+// The re-baseline that goes with the last KEEP, where it was not made yet; 0 where it was.
+Result<double> measure_due(const task::Context& context, const PairOptions& options) {
+  const Json due = context.state().get("rebaseline_due");
+  if (!due.is_string()) return 0;
+  return measure_kept(context, due.get<std::string>(), options);
+}
+
 class Integration {
  public:
   Integration(const task::Context& context, Inputs inputs)
@@ -160,6 +182,13 @@ class Integration {
     if (!plan) return refuse_apply(plan.error());
     patch_hash_ = content_hash(*plan);
     plan_ = std::move(*plan);
+    bool stale = false;
+    context_.state().read(
+        [&](const Json& state) { stale = Settled(state).is_stacked(inputs_.record); });
+    if (stale) {
+      return refuse_apply({"superseded", "a kept change of one of its files came later",
+                           "optimize the kernel again"});
+    }
     const Json rejected = context_.state().get("rejected_kernel_patches");
     if (!value_of(rejected, key()).is_object()) return true;
     give_up({"", "this patch was rejected before", ""}, Decision::Revert, "kernel_patch_rejected");
@@ -189,6 +218,8 @@ class Integration {
       return false;
     }
     noise_floor_ = *floor;
+    // What a kill has left out is made up for before anything is measured on top of it.
+    (void)measure_due(context_, pairs_);
     // The measuring budget begins here; the noise floor belongs to the session.
     deadline_ = pairs_.deadline = Deadline::in_seconds(inputs_.timeout_sec);
     if (!plan_) return true;
@@ -268,6 +299,7 @@ class Integration {
     if (answer_.judgement.decision != Decision::Keep && session_) revert();
     if (!skipped_) record(contents);
     if (finished_) (void)clear_active(context_);
+    if (kept_) rebaseline();
     return result();
   }
 
@@ -301,6 +333,7 @@ class Integration {
     const auto saved = context_.state().update("integrate.record", [&](Json& state) {
       if (keep) {
         lift(state, contents, ts);
+        state["rebaseline_due"] = "keep|" + inputs_.integration_id;
         session_->move_tree_hash(state, new_hash);
       }
       record_integration(state, outcome);
@@ -316,6 +349,7 @@ class Integration {
     });
     if (!saved) return not_recorded(saved.error());
     if (keep) session_->keep();
+    kept_ = keep;
     if (const auto logged = write_log(context_, log); !logged) {
       extra_["log_error"] = logged.error().message;
       finished_ = false;
@@ -323,6 +357,16 @@ class Integration {
     if (keep && !inputs_.defer_finalize) {
       extra_["finalize_result"] = session_->finalize();
       extra_["patch_cleanup_action"] = "finalize";
+    }
+  }
+
+  // The devices are still held.
+  void rebaseline() {
+    const auto measured = measure_due(context_, pairs_);
+    if (measured) {
+      extra_["stack_tput"] = *measured;
+    } else {
+      extra_["rebaseline_error"] = measured.error().message;
     }
   }
 
@@ -353,6 +397,7 @@ class Integration {
     kept.entry["target_file"] = inputs_.patch.target_file.string();
     kept.entry["source_file"] =
         text_of(inputs_.carried, "source_file", inputs_.patch.target_file.string());
+    kept.entry["source_files"] = files_of(inputs_.record);
     kept.entry["patch_path"] = inputs_.patch.patch_path.string();
     kept.entry["source"] = inputs_.env_only ? "configuration" : "patch";
     lift_to_current_best(state, kept);
@@ -420,6 +465,7 @@ class Integration {
   double noise_floor_ = 0;
   Answer answer_;
   bool skipped_ = false;
+  bool kept_ = false;
   bool finished_ = true;  // nothing is left for recover()
   std::string revert_failed_;
   Json extra_ = Json::object();
@@ -446,14 +492,16 @@ Json run_integration(const task::Context& context, Inputs inputs) {
 Result<double> rebaseline_stack(const task::Context& context, const std::string& tag) {
   const auto hold = hold_devices(context, "rebaseline", context.deadline);
   if (!hold) return std::unexpected(hold.error());
-  Json envs = value_of(context.state().get("current_best"), "extra_envs");
-  if (!envs.is_object()) envs = Json::object();
-  const auto measured = measure_stack(context, {context.workload.tree(), envs}, tag, {});
-  if (!measured) return measured;
-  const auto saved = context.state().update(
-      "integrate.rebaseline", [&](Json& state) { add_rebaseline(state, *measured, utc_now()); });
-  if (!saved) return std::unexpected(saved.error());
-  return measured;
+  return measure_kept(context, tag, {});
+}
+
+Result<void> settle_rebaseline(const task::Context& context) {
+  if (context.state().get("rebaseline_due").is_null()) return {};
+  const auto hold = hold_devices(context, "rebaseline", context.deadline);
+  if (!hold) return std::unexpected(hold.error());
+  const auto measured = measure_due(context, {});
+  if (!measured) return std::unexpected(measured.error());
+  return {};
 }
 
 }  // namespace hyperloom::integrate

@@ -36,6 +36,9 @@ std::vector<Json> recover(const task::Context& context);
 // At SWEEP entry: each waiting record may be tried once more.
 Result<void> give_waiting_their_turn(const task::Context& context);
 
+// The stack is measured anew after each KEEP; where a kill came between, `state.rebaseline_due`
+// says so, and this makes up for it. Nothing to do otherwise. Errors: those of a bench.
+Result<void> settle_rebaseline(const task::Context& context);
 // Measures what is kept, from a fresh start, and enters a difference into the gain ledger as a
 // `rebaseline` row. `tag` names the occasion. Errors: those of a bench, "unwritable_file".
 Result<double> rebaseline_stack(const task::Context& context, const std::string& tag);

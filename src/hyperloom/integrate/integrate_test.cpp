@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <thread>
+
 #include "hyperloom/integrate/gain_ledger.h"
 #include "hyperloom/integrate/integrate_testing.h"
+#include "hyperloom/integrate/patch.h"
 
 namespace hyperloom::integrate {
 namespace {
@@ -486,6 +490,99 @@ TEST_F(Integrate, IR_3_EveryKeepIsIntegratedBestFirst) {
   EXPECT_EQ(results[0]["integration_id"], "i3") << "the larger micro speed-up of a source";
   EXPECT_EQ(results[1]["integration_id"], "i1");
   EXPECT_TRUE(ready_integrations(world_.state()).empty()) << "the source of i2 is kept already";
+  EXPECT_EQ(text_of(world_.pending("i2"), "reason"), "source_in_stack");
+  const Json named = world_.run("i2");
+  EXPECT_EQ(World::verdict(named), "REVERT apply_failed");
+  EXPECT_TRUE(text_of(named, "error").contains("superseded"));
+  EXPECT_EQ(world_.read("tree/a.loom"), kernel_text("ka", 3000));
+}
+
+TEST_F(Spec_7_6_Integrate, TheStackIsMeasuredAnewAfterAKeep) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  // The pairs agree; the measurement from a fresh start is a little lower.
+  world_.script().before = [&](const std::string& call) {
+    world_.script().noise = {call == "throughput stack" ? -0.005 : 0.0};
+  };
+  const Json result = world_.run("i1");
+  EXPECT_NEAR(number_of(result, "stack_tput"), 0.995 * 1e9 / 9000, 1);
+  const Json state = world_.state();
+  ASSERT_EQ(state["gain_ledger"].size(), 2u);
+  EXPECT_EQ(state["gain_ledger"][1]["kind"], "rebaseline");
+  EXPECT_EQ(state["gain_ledger"][1]["before"], state["gain_ledger"][0]["after"]);
+  EXPECT_FALSE(state.contains("rebaseline_due"));
+  EXPECT_NEAR(number_of(state["current_best"], "tput"), 1e9 / 9000, 1) << "of the deciding pairs";
+}
+
+TEST_F(Spec_7_6_Integrate, AReBaselineThatAKillLeftOutIsMadeUpFor) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  world_.run("i1");
+  world_.change([](Json& state) { state["rebaseline_due"] = "keep|i1"; });
+  world_.script().noise = {-0.005};
+  ASSERT_TRUE(settle_rebaseline(world_.context()));
+  EXPECT_EQ(world_.state()["gain_ledger"].back()["kind"], "rebaseline");
+  const Json ledger = world_.state()["gain_ledger"];
+  ASSERT_TRUE(settle_rebaseline(world_.context()));
+  EXPECT_EQ(world_.state()["gain_ledger"], ledger);
+}
+
+TEST_F(Spec_7_4_Integrate, AKernelPastItsRooflineIsMeasuredOnceMoreAndNeverKept) {
+  // At 80 % of the roofline nothing can be 1.25 times as fast and more; the claim is 2.
+  ASSERT_TRUE(
+      write_json(world_.base() / "candidates.json", {{"hot_kernels",
+                                                      {{{"kernel_id", "k001"},
+                                                        {"name", "ka"},
+                                                        {"e2e_share", 0.5},
+                                                        {"efficiency_uncapped_pct", 80.0}}}}}));
+  world_.change([&](Json& state) {
+    state["last_trace_analyze"]["candidates_path"] = (world_.base() / "candidates.json").string();
+  });
+  world_.queue("i1", kernel_text("ka", 3500));
+  const Json result = world_.run("i1");
+  EXPECT_EQ(World::verdict(result), "NEEDS_REVIEW implausible") << result;
+  EXPECT_EQ(world_.script().count("kernel_ns"), 2u);
+  expect_waits("i1", result);
+  // A claim that the loaded programs do not bear out does not matter.
+  world_.queue("i2", kernel_text("ka", 4500));
+  EXPECT_EQ(World::verdict(world_.run("i2")), "KEEP gain_confirmed");
+}
+
+TEST_F(Spec_7_3, TheRequestsTimeoutEndsTheMeasuringBudget) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  world_.script().before = [](const std::string& call) {
+    if (call == "throughput b") std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  };
+  const Json result = world_.run("i1", {{"timeout_sec", 0.01}, {"budget_minutes", 100}});
+  EXPECT_EQ(World::verdict(result), "REVERT within_noise");
+  EXPECT_LT(number_of(result, "pairs"), 6);
+}
+
+TEST_F(Spec_3_3, APreappliedPatchIsMeasuredAndFinalized) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  const Json applied =
+      patch_apply({{"kernel_id", "k001"},
+                   {"patch_path", (world_.base() / "candidates/i1.loom").string()},
+                   {"target_file", (world_.tree() / "a.loom").string()},
+                   {"known_roots", {world_.tree().string()}},
+                   {"backup_root", (world_.layout().integration("i1") / "backup").string()}});
+  ASSERT_EQ(text_of(applied, "status"), "ok") << applied;
+  const Json result = world_.run("i1", {{"preapplied_apply_result", applied}});
+  EXPECT_EQ(World::verdict(result), "KEEP gain_confirmed") << result;
+  EXPECT_NEAR(number_of(result, "gain_pct"), 100.0 / 9, 1e-6) << "against the sources without it";
+  EXPECT_EQ(text_of(patch_revert({{"manifest_path", applied["manifest_path"]}}), "error_class"),
+            "patch_finalized");
+}
+
+TEST_F(Spec_3_3, APreappliedPatchThatLosesIsTakenBack) {
+  world_.queue("i1", kernel_text("ka", 6000));
+  const Json applied =
+      patch_apply({{"kernel_id", "k001"},
+                   {"patch_path", (world_.base() / "candidates/i1.loom").string()},
+                   {"target_file", (world_.tree() / "a.loom").string()},
+                   {"known_roots", {world_.tree().string()}},
+                   {"backup_root", (world_.layout().integration("i1") / "backup").string()}});
+  EXPECT_EQ(World::verdict(world_.run("i1", {{"preapplied_apply_result", applied}})),
+            "REVERT below_threshold");
+  expect_restored();
 }
 
 TEST_F(Integrate, IR_3_ABudgetEndsTheDrain) {

@@ -9,14 +9,13 @@
 namespace hyperloom::integrate {
 namespace {
 
-bool is_ready(const Json& state, const Json& record) {
+bool is_ready(const Json& state, const Settled& settled, const Json& record) {
   const std::string status = text_of(record, "status");
   if (status != "pending" && !(status == "waiting" && flag_of(record, "turn"))) return false;
   const Json& entry =
       value_of(value_of(state, "kernel_opt_task_attempts"), text_of(record, "task_key"));
   if (text_of(entry, "integration_status") == "integrated") return false;
-  if (rejection_of(state, text_of(record, "integration_id"), "").is_object()) return false;
-  return !is_stacked(state, text_of(record, "source_file"));
+  return !settled.is_rejected(record) && !settled.is_stacked(record);
 }
 
 // An exception on the way counts as a fault of the candidate.
@@ -42,8 +41,9 @@ std::vector<std::string> ready_integrations(const Json& state) {
   std::vector<const Json*> ready;
   const Json& records = value_of(state, "pending_kernel_integrations");
   if (!records.is_object()) return {};
+  const Settled settled(state);
   for (const auto& [id, record] : records.items()) {
-    if (is_ready(state, record)) ready.push_back(&record);
+    if (is_ready(state, settled, record)) ready.push_back(&record);
   }
   std::ranges::sort(ready, {}, [](const Json* record) {
     return std::tuple(-number_of(*record, "trace_gpu_pct"), -number_of(*record, "micro_speedup"),

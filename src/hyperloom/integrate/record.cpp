@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "loom/base/hash.h"
 
@@ -94,6 +95,20 @@ void list_small_positive(Json& state, const Outcome& outcome) {
   object_of(state, "small_positives")[outcome.integration_id] = std::move(record);
 }
 
+// Candidates of files that a kept change has moved on wait in vain; the queue says so.
+void supersede(Json& records, const Json& kept) {
+  const std::vector<std::string> moved = files_of(kept);
+  for (auto& [id, record] : records.items()) {
+    const std::string status = text_of(record, "status");
+    if (status != "pending" && status != "waiting") continue;
+    const auto files = files_of(record);
+    const bool shares = std::ranges::any_of(files, [&](const std::string& file) {
+      return std::ranges::find(moved, file) != moved.end();
+    });
+    if (shares) record["reason"] = "source_in_stack";
+  }
+}
+
 void move_pending(Json& state, const Outcome& outcome, const std::string& rejected) {
   Json& records = object_of(state, "pending_kernel_integrations");
   if (!records.contains(outcome.integration_id)) return;
@@ -105,6 +120,7 @@ void move_pending(Json& state, const Outcome& outcome, const std::string& reject
     const std::string task = text_of(record, "task_key", text_of(record, "task_group_key"));
     Json& ledger = object_of(state, "kernel_opt_task_attempts");
     if (ledger.contains(task)) ledger[task]["integration_status"] = "integrated";
+    supersede(records, Json(record));
   } else if (!rejected.empty()) {
     record["status"] = "rejected";
   } else if (outcome.judgement.decision == Decision::NeedsReview) {
@@ -180,14 +196,43 @@ Json recorded_result(const Json& state, const std::string& request_id) {
   return text_of(last, "request_id") == request_id ? value_of(last, "result") : Json();
 }
 
-bool is_stacked(const Json& state, const std::string& source_file) {
+std::vector<std::string> files_of(const Json& record) {
+  std::vector<std::string> files;
+  const auto add = [&](const Json& list) {
+    if (!list.is_array()) return;
+    for (const Json& file : list) {
+      if (file.is_string()) files.push_back(file.get<std::string>());
+    }
+  };
+  if (const std::string source = text_of(record, "source_file"); !source.empty()) {
+    files.push_back(source);
+  }
+  const Json& bundle = value_of(record, "artifact_bundle");
+  add(value_of(bundle, "write_paths"));
+  add(value_of(bundle, "delete_paths"));
+  add(value_of(record, "source_files"));  // of a stack entry
+  return files;
+}
+
+Settled::Settled(const Json& state) {
   const Json& stack = value_of(state, "optimization_stack");
-  if (source_file.empty() || !stack.is_array()) return false;
-  return std::ranges::any_of(stack, [&](const Json& entry) {
-    const Json& sources = value_of(entry, "source_files");
-    return text_of(entry, "source_file") == source_file ||
-           (sources.is_array() && std::ranges::find(sources, Json(source_file)) != sources.end());
-  });
+  if (stack.is_array()) {
+    for (const Json& entry : stack) {
+      for (std::string& file : files_of(entry)) stacked_.insert(std::move(file));
+    }
+  }
+  const Json& rejected = value_of(state, "rejected_kernel_patches");
+  if (!rejected.is_object()) return;
+  for (const auto& [key, row] : rejected.items()) rejected_.insert(text_of(row, "integration_id"));
+}
+
+bool Settled::is_stacked(const Json& record) const {
+  return std::ranges::any_of(files_of(record),
+                             [&](const std::string& file) { return stacked_.contains(file); });
+}
+
+bool Settled::is_rejected(const Json& record) const {
+  return rejected_.contains(text_of(record, "integration_id"));
 }
 
 }  // namespace hyperloom::integrate

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "hyperloom/core/json.h"
 #include "hyperloom/integrate/decision.h"
@@ -48,7 +50,19 @@ Json recorded_result(const Json& state, const std::string& request_id);
 // The record that waits under this id, null when there is none.
 const Json& pending_record(const Json& state, const std::string& integration_id);
 
-// Whether a change of this source file is kept already.
-bool is_stacked(const Json& state, const std::string& source_file);
+// What is settled, looked up by many records at once. Borrows nothing.
+class Settled {
+ public:
+  explicit Settled(const Json& state);
+  // A kept change of one of the candidate's files was made: its sources are those of an older tree.
+  bool is_stacked(const Json& record) const;
+  bool is_rejected(const Json& record) const;
+
+ private:
+  std::set<std::string> stacked_;   // source files, as records and as manifests name them
+  std::set<std::string> rejected_;  // integration ids
+};
+// The files that a candidate changes, as its record names them.
+std::vector<std::string> files_of(const Json& record);
 
 }  // namespace hyperloom::integrate

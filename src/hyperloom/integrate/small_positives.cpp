@@ -24,14 +24,20 @@ std::vector<Json> combinable(const Json& state) {
   std::vector<Json> rows;
   const Json& all = value_of(state, "small_positives");
   if (!all.is_object()) return rows;
+  const Settled settled(state);
   for (const auto& [id, row] : all.items()) {
     if (text_of(row, "status") != "small_positive" || flag_of(row, "stack_resolved")) continue;
-    if (!is_stacked(state, text_of(row, "source_file"))) rows.push_back(row);
+    if (!settled.is_stacked(row)) rows.push_back(row);
   }
   std::ranges::sort(rows, is_better);
   std::set<std::string> sources;
+  // Distinct files throughout: one that shares any with a better one is left out.
   std::erase_if(rows, [&](const Json& row) {
-    return !sources.insert(text_of(row, "source_file", text_of(row, "integration_id"))).second;
+    const auto files = files_of(row);
+    const bool shares =
+        std::ranges::any_of(files, [&](const std::string& file) { return sources.contains(file); });
+    if (!shares) sources.insert(files.begin(), files.end());
+    return shares;
   });
   return rows;
 }
@@ -69,7 +75,7 @@ void resolve_members(Json& state, const std::vector<Json>& members, const Outcom
     row["stack_validation_in_progress"] = false;
     // What could not be judged may be tried again.
     row["stack_resolved"] = outcome.judgement.decision != Decision::NeedsReview && !outcome.fault;
-    sources.push_back(value_of(member, "source_file"));
+    for (const std::string& file : files_of(member)) sources.push_back(file);
     if (!keep) continue;
     row["status"] = "integrated";
     Json& ledger = state["kernel_opt_task_attempts"];
