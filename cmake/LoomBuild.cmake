@@ -28,6 +28,8 @@ endif()
 add_compile_options(-Wall -Wextra -Wpedantic -Werror -Wshadow
                     $<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor>
                     -Wno-missing-field-initializers)
+# Generated data and folded values are the same on processors that could fuse.
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   # libstdc++ 12 calls its own deprecated get_temporary_buffer from stable_sort, and Clang blames the
   # caller.

@@ -15,8 +15,9 @@ import sys
 # Rooms that code outside src/loom may include besides its own folder; None allows every room.
 OUTSIDE = {
     # A tool is a pipeline over the stages; facts are reached through them.
-    "tools": {"api", "base", "bytecode", "cache", "command", "diag", "dialect", "ir", "link", "pass",
-              "runtime", "runtime/cpu", "runtime/parameters", "target/llvm", "target/x86", "text"},
+    "tools": {"api", "base", "bytecode", "cache", "check", "command", "diag", "dialect", "ir", "link",
+              "pass", "runtime", "runtime/cpu", "runtime/host", "runtime/parameters", "target/llvm",
+              "target/x86", "text"},
     "tests": None,  # End-to-end suites look into any room.
     "bench": None,  # Benchmarks time single rooms.
 }

@@ -12,7 +12,6 @@
 #include "common/cli.h"
 #include "common/link_flags.h"
 #include "common/operands.h"
-#include "loom/api/host_code.h"
 #include "loom/api/interpret.h"
 #include "loom/api/profile_state.h"
 #include "loom/bytecode/bytecode.h"
@@ -20,6 +19,7 @@
 #include "loom/command/schedule.h"
 #include "loom/dialect/verify.h"
 #include "loom/runtime/cpu/cpu_device.h"
+#include "loom/runtime/host/host_code.h"
 #include "loom/runtime/parameters/parameter_file.h"
 #include "loom/target/x86/compile.h"
 

@@ -2,19 +2,26 @@
 
 namespace loom {
 
-void LinkFlags::declare(CLI::App& app) {
+namespace {
+
+// One value per flag, so that `--root=@a FILE` does not take the file for a second root.
+void add_list(CLI::App& app, const char* name, std::vector<std::string>& values, const char* help) {
+  app.add_option(name, values, help)->expected(1)->take_all();
+}
+
+}  // namespace
+
+void LinkFlags::declare_without_roots(CLI::App& app) {
   app.add_option("FILE", inputs, "module, text or bytecode; - is standard input")->required();
-  app.add_option("--library", libraries, "module that supplies what the inputs only declare")
-      ->take_all();
-  app.add_option("--root", roots, "symbol to keep, such as @two_layer")->take_all();
-  app.add_option("--specialize", specialize, "fix a root's specialization: @root:name=value")
-      ->take_all();
-  app.add_option("--config", config, "value of a configuration key: key=value")->take_all();
-  app.add_option("--config-file", config_files, "JSON file with configuration values")->take_all();
-  // One value per flag, so that `--root=@a FILE` does not take the file for a second root.
-  for (const char* name : {"--library", "--root", "--specialize", "--config", "--config-file"}) {
-    app.get_option(name)->expected(1)->take_all();
-  }
+  add_list(app, "--library", libraries, "module that supplies what the inputs only declare");
+  add_list(app, "--config", config, "value of a configuration key: key=value");
+  add_list(app, "--config-file", config_files, "JSON file with configuration values");
+}
+
+void LinkFlags::declare(CLI::App& app) {
+  declare_without_roots(app);
+  add_list(app, "--root", roots, "symbol to keep, such as @two_layer");
+  add_list(app, "--specialize", specialize, "fix a root's specialization: @root:name=value");
 }
 
 std::string symbol_from_flag(std::string_view text) {

@@ -21,6 +21,8 @@ struct LinkFlags {
   std::vector<std::string> config_files;
 
   void declare(CLI::App& app);
+  // The same for programs that choose the roots themselves.
+  void declare_without_roots(CLI::App& app);
   // Root symbols without '@'.
   std::vector<std::string> root_names() const;
 };

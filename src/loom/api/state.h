@@ -7,13 +7,13 @@
 #include <optional>
 #include <vector>
 
-#include "loom/api/host_code.h"
 #include "loom/api/issue_queue.h"
 #include "loom/api/loom.h"
 #include "loom/command/artifact.h"
 #include "loom/link/link.h"
 #include "loom/pass/workspace.h"
 #include "loom/runtime/device.h"
+#include "loom/runtime/host/host_code.h"
 
 namespace loom::api {
 

@@ -133,6 +133,14 @@ KernelNeeds kernel_needs(const Module& module, OpId kernel) {
   return needs;
 }
 
+std::vector<StorageNeed> launch_needs(const KernelNeeds& kernel,
+                                      std::span<const Argument> arguments) {
+  std::vector<StorageNeed> reached = kernel.exact;
+  LaunchResults results;
+  include_views(kernel, arguments, results, reached);
+  return reached;
+}
+
 ProgramNeeds program_needs(const ProgramView& program,
                            std::span<const KernelNeeds* const> kernels) {
   ProgramNeeds needs;

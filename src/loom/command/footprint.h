@@ -32,6 +32,10 @@ struct KernelNeeds {
 // under a branch counts, taken or not. The body of the kernel must be open.
 KernelNeeds kernel_needs(const Module& module, OpId kernel);
 
+// What one launch with these arguments reaches, by launch argument.
+std::vector<StorageNeed> launch_needs(const KernelNeeds& kernel,
+                                      std::span<const Argument> arguments);
+
 // The needs of each dispatched kernel, moved to where its arguments lie.
 struct ProgramNeeds {
   std::vector<StorageNeed> bindings;      // by binding row of the program

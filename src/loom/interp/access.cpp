@@ -88,7 +88,7 @@ Touch Machine::touch_of(const Invocation& t, OpId op, const Root& root, bool ato
 }
 
 TouchOrder Machine::order_of(const Invocation& t, const Root& root) const {
-  return {&order_, t.known.get(), root.is_workgroup(), synchronizing_};
+  return {&order_, t.known.get(), root.is_workgroup(), layout_.synchronizing};
 }
 
 std::string Machine::who(const Touch& touch) const {

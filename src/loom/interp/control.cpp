@@ -247,7 +247,7 @@ Machine::Outcome Machine::apply(Invocation& t, OpId op) {
     }
     prepare_body(one);
     Invocation probe;
-    probe.frames.push_back({one, {}, 0, std::vector<Datum>(slot_counts_[one.index()])});
+    probe.frames.push_back({one, {}, 0, std::vector<Datum>(slot_count(one))});
     const auto formals = module_.args(module_.op_region(one, 0));
     for (size_t i = 0; i < formals.size(); ++i) set(probe, formals[i], arguments[i]);
     for (const Predicate& predicate : where_predicates(module_, one)) {
@@ -316,7 +316,7 @@ Machine::Outcome Machine::control(Invocation& t, OpId op) {
     case FuncCall:
     case TemplateCall: {
       const OpId callee = module_.symbol(callee_name(module_, op));
-      if (callee.valid()) return call(t, op, callee);
+      if (callee.valid()) return host_ != nullptr ? case_call(t, op) : call(t, op, callee);
       unsupported(op);
       return Outcome::Stop;
     }

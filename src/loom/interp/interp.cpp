@@ -67,7 +67,7 @@ std::optional<std::vector<Datum>> Machine::arguments_from(
   }
   prepare_body(symbol);
   Invocation t;
-  t.frames.push_back({symbol, {}, 0, std::vector<Datum>(slot_counts_[symbol.index()])});
+  t.frames.push_back({symbol, {}, 0, std::vector<Datum>(slot_count(symbol))});
   std::vector<Datum> made(formals.size());
   for (size_t i = 0; i < formals.size(); ++i) {
     const Type& type = module_.types[module_.type_of(formals[i])];
@@ -175,6 +175,12 @@ bool Machine::program(OpId symbol, std::span<const ScalarValue> specializations,
 }
 
 }  // namespace interp
+
+InterpTables::InterpTables(const Module& module)
+    : layout_(std::make_unique<interp::Layout>(module)) {}
+InterpTables::InterpTables(InterpTables&&) noexcept = default;
+InterpTables& InterpTables::operator=(InterpTables&&) noexcept = default;
+InterpTables::~InterpTables() = default;
 
 LaneValues scalar_argument(ScalarValue value) { return {value.kind, {}, {value.bits}, {}}; }
 

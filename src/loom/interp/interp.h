@@ -14,6 +14,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -28,6 +29,24 @@
 
 namespace loom {
 
+namespace interp {
+struct Layout;
+}
+
+// What runs of one module compute once and share. Lend it to any number of runs, nested ones too,
+// of one thread; the module stays as it is meanwhile.
+class InterpTables {
+ public:
+  explicit InterpTables(const Module& module);
+  InterpTables(InterpTables&&) noexcept;
+  InterpTables& operator=(InterpTables&&) noexcept;
+  ~InterpTables();
+  interp::Layout& layout() const { return *layout_; }
+
+ private:
+  std::unique_ptr<interp::Layout> layout_;
+};
+
 struct InterpOptions {
   uint32_t subgroup_size = 32;  // lanes; workitems are grouped by their flat number
   TargetFacts target;           // for template requirements; subgroup_size above counts as known
@@ -35,8 +54,9 @@ struct InterpOptions {
   uint32_t call_limit = 1u << 20;           // nested calls; RUN/029
   bool check_uninitialized = true;
   bool check_alignment = true;
-  bool check_races = true;     // between workitems, workgroups and concurrent commands
-  bool check_promises = true;  // assumptions and `where` contracts
+  bool check_races = true;               // between workitems, workgroups and concurrent commands
+  bool check_promises = true;            // assumptions and `where` contracts
+  const InterpTables* tables = nullptr;  // of the module; without any, a run makes its own
 };
 
 // Storage that a program reads and writes; the caller's, and initialized.
@@ -71,5 +91,27 @@ bool run_program(const Module& module, std::string_view symbol,
                  std::span<const ScalarValue> specializations,
                  std::span<const InterpStorage> bindings, const ParameterBytes& parameters,
                  const InterpOptions& options, Diagnostics& diagnostics);
+
+// A scalar or vector, or the storage of a tensor.
+using CaseValue = std::variant<LaneValues, std::span<std::byte>>;
+
+// Does what a `check.case` holds besides structured control, calls and pure operations.
+class CaseHost {
+ public:
+  virtual ~CaseHost() = default;
+  // Executes an operation of the check dialect. `operands` are in its order; `results` is to get
+  // one value for each result. Storage of tensors stays the host's and valid until the case ends.
+  // False ends the case; the host knows why.
+  virtual bool check(OpId op, std::span<const CaseValue> operands,
+                     std::vector<CaseValue>& results) = 0;
+  // Launches a kernel or program that is defined in the module. Nothing: the interpreter is to do
+  // it. False ends the case.
+  virtual std::optional<bool> launch(OpId op, std::span<const CaseValue> operands) = 0;
+};
+
+// Runs the body of the `check.case` once. False when an error was reported or the host ended it.
+// `check.tensor.view` is done here; every other operation of its dialect is the host's.
+bool run_case(const Module& module, OpId check_case, CaseHost& host, const InterpOptions& options,
+              Diagnostics& diagnostics);
 
 }  // namespace loom

@@ -12,19 +12,26 @@ namespace loom::interp {
 
 using enum OpKind;
 
-Machine::Machine(const Module& module, const InterpOptions& options, Diagnostics& diagnostics)
-    : module_(module), options_(options), diagnostics_(diagnostics), slots_(module.value_count()) {
-  // Orderings of atomics make any two workgroups comparable.
+Layout::Layout(const Module& module) : slots(module.value_count()) {
   const auto look = [&](OpId op) {
-    if (op_info(module_.op(op).kind).effect != Effect::Write) return;
-    for (std::string_view name : {"ordering", "success_ordering"}) {
-      const AttrId attr = attribute(op, name);
-      synchronizing_ |=
-          attr.valid() && module_.attrs[attr].value() != static_cast<int64_t>(Ordering::Relaxed);
+    if (op_info(module.op(op).kind).effect != Effect::Write) return;
+    const auto& attrs = op_info(module.op(op).kind).attrs;
+    for (size_t i = 0; i < attrs.size(); ++i) {
+      const bool ordering = attrs[i].name == "ordering" || attrs[i].name == "success_ordering";
+      const AttrId attr = module.attr_ids(op)[i];
+      synchronizing |= ordering && attr.valid() &&
+                       module.attrs[attr].value() != static_cast<int64_t>(Ordering::Relaxed);
     }
   };
   for_each_op(module, module.body(), [&](OpId symbol) { for_each_nested(module, symbol, look); });
 }
+
+Machine::Machine(const Module& module, const InterpOptions& options, Diagnostics& diagnostics)
+    : module_(module),
+      options_(options),
+      diagnostics_(diagnostics),
+      own_layout_(options.tables == nullptr ? std::make_unique<Layout>(module) : nullptr),
+      layout_(options.tables == nullptr ? *own_layout_ : options.tables->layout()) {}
 
 bool Machine::fail(OpId op, Diag id, std::vector<DiagParam> params) {
   diagnostics_.emit(id, op.valid() ? module_.location(op) : Location{}, std::move(params));
@@ -53,9 +60,9 @@ std::string Machine::value_name(ValueId value) const {
 
 // Numbers the values of a body, densely, so that a frame is as large as its function.
 void Machine::prepare_body(OpId symbol) {
-  if (slot_counts_.contains(symbol.index())) return;
+  if (layout_.counts.contains(symbol.index())) return;
   uint32_t count = 0;
-  const auto number = [&](ValueId value) { slots_[value.index()] = count++; };
+  const auto number = [&](ValueId value) { layout_.slots[value.index()] = count++; };
   const auto number_type = [&](TypeId type) {
     for (Dim dim : module_.types[type].dims) {
       if (dim.is_dynamic() && module_.value(dim.value()).kind == ValueKind::Extent) {
@@ -77,7 +84,7 @@ void Machine::prepare_body(OpId symbol) {
   };
   number_op(symbol);
   for_each_nested(module_, symbol, number_op);
-  slot_counts_[symbol.index()] = count;
+  layout_.counts[symbol.index()] = count;
 }
 
 const Datum& Machine::get(const Invocation& t, ValueId value) const {
@@ -246,7 +253,7 @@ bool Machine::start(Invocation& t, OpId symbol, RegionId body, OpId call_op,
   }
   prepare_body(symbol);
   t.frames.push_back(
-      {symbol, call_op, t.activations.size(), std::vector<Datum>(slot_counts_[symbol.index()])});
+      {symbol, call_op, t.activations.size(), std::vector<Datum>(slot_count(symbol))});
   if (!bind(t, at, body, arguments)) return false;
   t.activations.push_back(
       {.kind = Activation::Function, .owner = symbol, .next = module_.region(body).first});
@@ -294,6 +301,7 @@ Machine::Outcome Machine::execute(Invocation& t, OpId op) {
     return query(t, op);
   }
   if (info.dialect == "command") return command(t, op);
+  if (info.dialect == "check") return check(t, op);
   if (info.dialect == "sanitizer") return assume(t, op);
   if (info.dialect == "buffer" || info.dialect == "encoding") return storage(t, op);
   if (info.dialect == "view") return info.effect == Effect::Pure ? storage(t, op) : access(t, op);

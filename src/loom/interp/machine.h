@@ -95,6 +95,15 @@ struct Invocation {
   int64_t subgroup() const { return flat / launch->subgroup_size; }
 };
 
+// Where the values of a module's bodies are in their frames.
+struct Layout {
+  explicit Layout(const Module& module);
+
+  std::vector<uint32_t> slots;                    // by value: place in its frame
+  std::unordered_map<uint32_t, uint32_t> counts;  // by symbol operation, of bodies seen so far
+  bool synchronizing = false;  // orderings of atomics make any two workgroups comparable
+};
+
 // Bytes from the first to behind the last element; nothing when they cannot be counted.
 std::optional<uint64_t> footprint(const ViewDatum& view);
 
@@ -108,6 +117,7 @@ class Machine {
               std::span<const InterpArgument> arguments);
   bool program(OpId symbol, std::span<const ScalarValue> specializations,
                std::span<const InterpStorage> bindings, const ParameterBytes& parameters);
+  bool check_case(OpId symbol, CaseHost& host);
 
  private:
   enum class Outcome : uint8_t { Next, Wait, Stop };
@@ -121,7 +131,8 @@ class Machine {
   bool violation(OpId op, std::string detail);
   std::string op_name(OpId op) const;
   std::string value_name(ValueId value) const;
-  uint32_t slot(ValueId value) const { return slots_[value.index()]; }
+  uint32_t slot(ValueId value) const { return layout_.slots[value.index()]; }
+  uint32_t slot_count(OpId symbol) const { return layout_.counts.at(symbol.index()); }
   void prepare_body(OpId symbol);
   const Datum& get(const Invocation& t, ValueId value) const;
   void set(Invocation& t, ValueId value, Datum datum);
@@ -246,6 +257,15 @@ class Machine {
   std::optional<std::vector<Datum>> arguments_from(OpId symbol, std::span<const ValueId> formals,
                                                    std::span<const InterpArgument> arguments);
 
+  // --- case.cpp ---
+  Outcome check(Invocation& t, OpId op);
+  Outcome case_call(Invocation& t, OpId op);
+  Outcome tensor_view(Invocation& t, OpId op);
+  // Launches through the host; nothing where the interpreter is to do it.
+  std::optional<Outcome> host_launch(Invocation& t, OpId op);
+  std::optional<std::vector<CaseValue>> case_values(Invocation& t, OpId op);
+  bool in_program(const Invocation& t) const;
+
   struct Command {
     std::string symbol;
     Launch launch;
@@ -255,12 +275,12 @@ class Machine {
   const InterpOptions& options_;
   Diagnostics& diagnostics_;
   const ParameterBytes* parameters_ = nullptr;
-  std::vector<uint32_t> slots_;                         // by value: place in its frame
-  std::unordered_map<uint32_t, uint32_t> slot_counts_;  // by symbol operation
+  std::unique_ptr<Layout> own_layout_;  // null where one was lent
+  Layout& layout_;
+  CaseHost* host_ = nullptr;  // of a case
   uint64_t steps_ = 0;
   uint64_t nested_calls_ = 0;
   bool in_program_ = false;
-  bool synchronizing_ = false;
   uint64_t generation_ = 0;
   uint32_t next_region_ = 0;
   CommandOrder order_;

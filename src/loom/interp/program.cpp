@@ -208,6 +208,7 @@ Machine::Outcome Machine::parameter(Invocation& t, OpId op) {
 }
 
 Machine::Outcome Machine::command(Invocation& t, OpId op) {
+  if (const auto done = host_launch(t, op)) return *done;
   switch (module_.op(op).kind) {
     case KernelLaunch:
       return launch_kernel(t, op);

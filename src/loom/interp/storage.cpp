@@ -33,8 +33,8 @@ Machine::Outcome Machine::allocate(Invocation& t, OpId op) {
       fail(op, Diag::RunOutOfMemory,
            {{"bytes", std::to_string(*bytes)}, {"what", "'%" + name + "'"}});
     } else {
-      root->shared = in_program_ || (t.group != nullptr && space == MemorySpace::Workgroup);
-      root->is_transient = t.launch == nullptr && in_program_;
+      root->shared = in_program(t) || (t.group != nullptr && space == MemorySpace::Workgroup);
+      root->is_transient = t.launch == nullptr && in_program(t);
       if (t.launch != nullptr) root->shared = root->is_workgroup();
     }
     return root;

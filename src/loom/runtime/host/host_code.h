@@ -6,13 +6,13 @@
 #include <span>
 #include <vector>
 
-#include "loom/api/external_code.h"
 #include "loom/cache/cache.h"
 #include "loom/command/footprint.h"
 #include "loom/command/prepare.h"
 #include "loom/command/program_view.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
+#include "loom/runtime/host/external_code.h"
 #include "loom/runtime/program.h"
 #include "loom/target/x86/jit.h"
 

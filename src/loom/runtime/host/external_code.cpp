@@ -1,4 +1,4 @@
-#include "loom/api/external_code.h"
+#include "loom/runtime/host/external_code.h"
 
 #include <dlfcn.h>
 #include <elf.h>

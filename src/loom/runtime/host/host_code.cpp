@@ -1,4 +1,4 @@
-#include "loom/api/host_code.h"
+#include "loom/runtime/host/host_code.h"
 
 #include <fmt/format.h>
 
