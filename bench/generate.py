@@ -347,6 +347,41 @@ command.program.def public @run() launch(%left: buffer, %right: buffer, %output:
 """)
 
 
+def cases(count, path):
+    """Small check cases over one kernel, each with its own data and size."""
+    with open(path, "w", encoding="utf-8") as out:
+        out.write("""kernel.def @axpb(%n: index) {
+  %one = index.constant 1 : index
+  kernel.launch.config workgroups(%n, %one, %one) workgroup_size(%one, %one, %one) : index
+} launch(%n: index, %x: buffer, %y: buffer) where [range(%n, 1, 1048576)] {
+  %base = index.constant 0 : offset
+  %two = scalar.constant 2.0 : f32
+  %one = scalar.constant 1.0 : f32
+  %i = kernel.workgroup.id<x> : index
+  %source = buffer.view %x[%base] : buffer -> view<[%n]xf32>
+  %target = buffer.view %y[%base] : buffer -> view<[%n]xf32>
+  %value = view.load %source[%i] : view<[%n]xf32> -> f32
+  %product = scalar.mulf %value, %two : f32
+  %sum = scalar.addf %product, %one : f32
+  view.store %sum, %target[%i] : f32, view<[%n]xf32>
+  kernel.return
+}
+""")
+        for number in range(count):
+            n = 16 + number % 7
+            out.write(f"""
+check.case @small_{number} {{
+  %n = index.constant {n} : index
+  %x = check.generate.iota offset({number}.0) step(0.5) : tensor<{n}xf32>
+  %y = check.generate.fill value(0.0) : tensor<{n}xf32>
+  %want = check.generate.iota offset({2 * number + 1}.0) step(1.0) : tensor<{n}xf32>
+  kernel.launch @axpb[%n](%n, %x, %y) : [index](index, tensor<{n}xf32>, tensor<{n}xf32>)
+  check.expect.equal actual(%y) expected(%want) : tensor<{n}xf32>
+  check.return
+}}
+""")
+
+
 def iree_kernel(size):
     """The same function over tensors, as text for IREE's compiler."""
     shape = f"tensor<{ELEMENTS}xf32>"

@@ -15,6 +15,7 @@ LIBRARY_SYMBOLS = 5000
 SCALE_FUNCTIONS = [25000, 50000, 100000]
 MODEL_LAUNCHES = [128, 1024, 10000, 100000]
 DISPATCHES = 1000
+CASES = 10000
 
 
 class Unavailable(Exception):
@@ -78,6 +79,10 @@ def compile_inputs(context):
 
 def issue_inputs(context):
     generate.dispatches(DISPATCHES, context.inputs / "dispatches.loom")
+
+
+def check_inputs(context):
+    generate.cases(CASES, context.inputs / "cases.loom")
 
 
 class Scale:

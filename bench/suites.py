@@ -113,4 +113,18 @@ def _hyperloom_suite():
     return Suite("hyperloom", programs, rows)
 
 
-SUITES = {"compile": _compile_suite(), "issue": _issue_suite(), "hyperloom": _hyperloom_suite()}
+def _check_suite():
+    ours = "bench_check"
+    case = f"{sides.CASES:,} small check cases over one kernel"
+    rows = [
+        Row(case, "time to plan them", "ms", "lower", (ours, "plan_ms"), target=50),
+        Row(case, "run on the CPU, worker start included", "cases/s", "higher",
+            (ours, "cases_per_second"), target=5000),
+    ]
+    program = sides.Program(ours, lambda context: [context.inputs / "cases.loom"],
+                            sides.check_inputs)
+    return Suite("check", [program], rows)
+
+
+SUITES = {"compile": _compile_suite(), "issue": _issue_suite(), "check": _check_suite(),
+          "hyperloom": _hyperloom_suite()}

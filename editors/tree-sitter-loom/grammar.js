@@ -386,6 +386,7 @@ const OPERATIONS = [
   'check.expect.shape',
   'check.expect',
   'check.expect.event',
+  'check.work',
   'check.benchmark',
 ];
 const SCALARS = [

@@ -70,6 +70,11 @@ bool SampleHost::check(OpId op, std::span<const CaseValue> operands,
     case CheckSkipIf:
     case CheckExpectEvent:
       return true;  // answered before and after the body
+    case CheckWork: {
+      const auto unit = static_cast<size_t>(module_.attr(op, attr_slot(CheckWork, "unit")).value());
+      work_[unit] += std::get<LaneValues>(operands[0]).lanes[0];
+      return true;
+    }
     case CheckParamRange:
     case CheckParamChoice:
     case CheckParamSeed:
@@ -232,6 +237,7 @@ std::optional<bool> SampleHost::launch(OpId op, std::span<const CaseValue> opera
 
 void SampleHost::finish(bool ended) {
   finish_events(ended);
+  result_.work = work_;
   Diagnostics& diagnostics = result_.diagnostics;
   if (unplannable_) {
     result_.outcome = Outcome::Unplannable;

@@ -1,6 +1,7 @@
 // What the operations of a case do: the host that the interpreter calls.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <span>
 #include <string>
@@ -18,6 +19,9 @@ class SampleHost : public CaseHost {
   bool check(OpId op, std::span<const CaseValue> operands,
              std::vector<CaseValue>& results) override;
   std::optional<bool> launch(OpId op, std::span<const CaseValue> operands) override;
+
+  // What the case states with check.work, by WorkUnit.
+  const std::array<uint64_t, 2>& work() const { return work_; }
 
   // Turns what happened into the outcome; `ended` says whether the body ran to its end.
   void finish(bool ended);
@@ -73,6 +77,7 @@ class SampleHost : public CaseHost {
   std::vector<Written> on_failure_;  // files
   std::vector<Seed> seeds_;          // that random data was made from
   std::vector<std::string> taken_;   // names of the tensors, in the order of the arena
+  std::array<uint64_t, 2> work_ = {0, 0};
   bool unplannable_ = false;
 };
 

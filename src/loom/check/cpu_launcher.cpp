@@ -206,10 +206,13 @@ CpuLauncher::Prepared* CpuLauncher::specialized(const std::string& name,
                         {.jit = options_.jit, .engine = engine_, .threads = 1}, diagnostics);
   if (!made->code) return nullptr;
   const HostCode::Attachment attached = made->code->attach(made->plan.programs[0]);
-  made->program = device().materialize(
-      {&made->plan, 0, &made->parameters, attached.entries, attached.needs.bindings,
-       attached.needs.parameter_bytes, attached.needs.transients},
-      diagnostics);
+  made->program = device().materialize({{made->plan, made->plan.programs[0]},
+                                        &made->parameters,
+                                        attached.entries,
+                                        attached.needs.bindings,
+                                        attached.needs.parameter_bytes,
+                                        attached.needs.transients},
+                                       diagnostics);
   if (!made->program) return nullptr;
   made->invocation = made->program->make_invocation();
   if (!made->invocation) {

@@ -137,7 +137,7 @@ void SampleHost::report(OpId op, const Elements& actual, const Elements& expecte
   add_params(params, false, actual, comparison.worst);
   Diagnostic& error =
       result_.diagnostics.emit(Diag::CheckExpectation, module_.location(op), std::move(params));
-  if (comparison.mismatches > 1) {
+  if (comparison.worst.index != comparison.first.index) {
     error.notes.push_back({{},
                            fmt::format("the worst{}: {}", at_place(actual, comparison.worst),
                                        mismatch_text(comparison.worst))});

@@ -1,6 +1,7 @@
 // Runs single samples.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -33,7 +34,8 @@ struct RunContext {
 
 struct SampleResult {
   Outcome outcome = Outcome::Passed;
-  Diagnostics diagnostics{1000};  // why it is not passed
+  Diagnostics diagnostics{1000};          // why it is not passed
+  std::array<uint64_t, 2> work = {0, 0};  // that the case states, by WorkUnit
 };
 
 // Samples one after the other; memory is kept between them. One thread.

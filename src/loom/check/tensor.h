@@ -24,6 +24,8 @@ class Arena {
   void reset();
   // The first tensor beside which something was written; by number in the order of take().
   std::optional<size_t> damaged() const;
+  // What was taken since reset(), in order.
+  std::span<const std::span<std::byte>> tensors() const { return taken_; }
 
  private:
   std::vector<Buffer> blocks_;

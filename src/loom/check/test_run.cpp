@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <unordered_set>
 
-#include "loom/check/cpu_launcher.h"
 #include "loom/diag/render.h"
 #include "loom/dialect/op_info.h"
 #include "loom/target/x86/compile.h"
@@ -112,13 +111,13 @@ size_t kernel_count(const Plan& plan) {
   return kernels.size();
 }
 
-std::unique_ptr<Launcher> compile_launches(const LinkInput& program, Plan& plan,
-                                           const TestOptions& options,
-                                           const std::function<void()>& step,
-                                           Diagnostics& diagnostics) {
+std::unique_ptr<CpuLauncher> compile_launches(const LinkInput& program, Plan& plan,
+                                              const TestOptions& options,
+                                              const std::function<void()>& step,
+                                              Diagnostics& diagnostics) {
   if (options.device == "interp") return nullptr;
-  auto launcher =
-      CpuLauncher::create(program, {.jit = {.denormals = options.denormals}}, diagnostics);
+  auto launcher = CpuLauncher::create(
+      program, {.jit = {.denormals = options.denormals}, .threads = options.threads}, diagnostics);
   if (!launcher) return nullptr;
   std::unordered_map<uint32_t, Diagnostics> reasons;  // by kernel; without errors: it has code
   uint32_t last = ~uint32_t{0};
@@ -136,9 +135,12 @@ std::unique_ptr<Launcher> compile_launches(const LinkInput& program, Plan& plan,
       of.issues.push_back(no_code(program.module, of, kernel, options.device, known->second));
     }
   }
+  return launcher;
+}
+
+void drop_unplannable(Plan& plan) {
   std::erase_if(plan.samples,
                 [&](const Sample& sample) { return !plan.cases[sample.place].issues.empty(); });
-  return launcher;
 }
 
 RenderedIssue render_issue(const Diagnostic& diagnostic, const SourceFiles& files) {

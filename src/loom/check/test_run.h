@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "loom/check/launcher.h"
+#include "loom/check/cpu_launcher.h"
 #include "loom/check/plan.h"
 #include "loom/check/sample_runner.h"
 #include "loom/check/workers.h"
@@ -26,7 +26,8 @@ struct TestOptions {
   std::map<std::string, std::string> oracles;  // command by name
   std::string output_folder;
   bool keep_failures = false;
-  std::string rerun;  // the command line, without the choice of a sample
+  std::string rerun;     // the command line, without the choice of a sample
+  unsigned threads = 1;  // that one launch may use; 0 takes all
   WorkerOptions workers;
 };
 
@@ -34,12 +35,14 @@ DeviceTraits device_traits(const TestOptions& options);
 RunContext run_context(const Module& module, const TestOptions& options, Launcher* launcher);
 
 // Compiles what the planned samples launch, each kernel once. A case whose kernel has no code gets
-// an issue that says why, and its samples leave the plan. Null where launches are interpreted, and
-// where no code can be made at all, which is reported. `step` is called after each kernel.
-std::unique_ptr<Launcher> compile_launches(const LinkInput& program, Plan& plan,
-                                           const TestOptions& options,
-                                           const std::function<void()>& step,
-                                           Diagnostics& diagnostics);
+// an issue that says why. Null where launches are interpreted, and where no code can be made at
+// all, which is reported. `step` is called after each kernel.
+std::unique_ptr<CpuLauncher> compile_launches(const LinkInput& program, Plan& plan,
+                                              const TestOptions& options,
+                                              const std::function<void()>& step,
+                                              Diagnostics& diagnostics);
+// Takes the samples of cases with issues out of the plan.
+void drop_unplannable(Plan& plan);
 // How many kernels that is.
 size_t kernel_count(const Plan& plan);
 

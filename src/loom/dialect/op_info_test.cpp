@@ -96,6 +96,8 @@ TEST(OpInfo, SlotsByNameAreTheRowsOwn) {
 TEST(OpInfo, EnumeratorsMatchTheEnumTable) {
   EXPECT_EQ(enum_info(EnumId::CmpIPredicate).find("uge"), unsigned(CmpIPredicate::Uge));
   EXPECT_EQ(enum_info(EnumId::CmpFPredicate).find("uno"), unsigned(CmpFPredicate::Uno));
+  EXPECT_EQ(enum_info(EnumId::WriteMode).find("on_failure"), unsigned(WriteMode::OnFailure));
+  EXPECT_EQ(enum_info(EnumId::WorkUnit).find("flops"), unsigned(WorkUnit::Flops));
   EXPECT_EQ(enum_info(EnumId::CombiningKind).find("maxnumf"), unsigned(CombiningKind::MaxNumF));
   EXPECT_EQ(enum_info(EnumId::AtomicKind).find("maxnumf"), unsigned(AtomicKind::MaxNumF));
   EXPECT_EQ(enum_info(EnumId::Ordering).find("seq_cst"), unsigned(Ordering::SeqCst));

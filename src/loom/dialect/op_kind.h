@@ -121,6 +121,7 @@ enum class SanitizerAccess : uint8_t { Read, Write, ReadWrite };
 enum class ParamRange : uint8_t { Linear, Po2 };
 enum class NanPolicy : uint8_t { Same, Different };
 enum class WriteMode : uint8_t { Always, OnFailure };
+enum class WorkUnit : uint8_t { Bytes, Flops };
 enum class Axis : uint8_t { X, Y, Z };
 enum class Inlining : uint8_t { Inline, NoInline };
 
