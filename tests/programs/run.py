@@ -4,10 +4,12 @@
 A program begins with lines
 
     // flags: --fill=%in=4xi32:1 --print=%out=4xi32     of loom-run
+    // link: --specialize=@p:n=2 --config=k=3           of loom-run and loom-compile (optional)
     // make: w.gguf w=4xi32:iota:1:1                    a file for it, with loom-weights (optional)
     // prints: %out : 4xi32                             what it prints, a line each, in order
     // plan: slab length(32)                            found in the plan (optional)
     // lacks: cmd.core.transient                        not found in the plan (optional)
+    // tree: serial                                     the printed schedule, line by line (optional)
 
 It may use the kernels of kernels.loom. It must compile with --check-hazards, and print the same on
 every device.
@@ -27,7 +29,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 def notes(path):
     """The lines `// word: text` at the top of a program, by word."""
-    found = {"flags": [], "make": [], "prints": [], "plan": [], "lacks": []}
+    found = {"flags": [], "link": [], "make": [], "prints": [], "plan": [], "lacks": [],
+             "tree": []}
     with open(path, encoding="utf-8") as source:
         for line in source:
             if not line.startswith("// "):
@@ -52,16 +55,21 @@ def prove(path, binaries, devices):
     if not expected["prints"]:
         raise AssertionError("it says nothing that is printed")
     inputs = [path, f"--library={os.path.join(HERE, 'kernels.loom')}"]
+    inputs += [flag for line in expected["link"] for flag in shlex.split(line)]
     flags = [flag for line in expected["flags"] for flag in shlex.split(line)]
     with tempfile.TemporaryDirectory() as folder:
-        _, plan = run(binaries, ["loom-compile", *inputs, "--check-hazards",
-                                 "--print-after=resolve", "--output=commands.json"], folder)
+        tree, plan = run(binaries, ["loom-compile", *inputs, "--check-hazards",
+                                    "--print-after=resolve", "--print-schedule=text",
+                                    "--output=commands.json"], folder)
         for text in expected["plan"]:
             if text not in plan:
                 raise AssertionError(f"the plan lacks '{text}':\n{plan}")
         for text in expected["lacks"]:
             if text in plan:
                 raise AssertionError(f"the plan has '{text}':\n{plan}")
+        printed = [line[2:] for line in tree.splitlines()[1:]]
+        if expected["tree"] and printed != expected["tree"]:
+            raise AssertionError(f"the schedule is\n{tree}")
         for line in expected["make"]:
             name, *arrays = shlex.split(line)
             run(binaries, ["loom-weights", "make", f"--output={name}", *arrays], folder)

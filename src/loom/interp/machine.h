@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
@@ -251,6 +252,7 @@ class Machine {
   Outcome dispatch_kernel(Invocation& t, OpId op);
   Outcome launch_program(Invocation& t, OpId op);
   Outcome parameter(Invocation& t, OpId op);
+  bool reaches_a_command(ValueId value);
   void begin_command(const Invocation& t, std::string_view symbol, const Launch& launch);
   std::optional<std::vector<Datum>> arguments_of(Invocation& t, OpId op, RegionId formals,
                                                  std::span<const ValueId> actuals);
@@ -287,6 +289,8 @@ class Machine {
   std::vector<Command> commands_;
   std::map<std::pair<std::shared_ptr<Root>, uint64_t>, Knowledge> published_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Root>> parameter_roots_;
+  // Values of programs that a command gets, or what is made from them; found when first asked for.
+  std::optional<std::unordered_set<uint32_t>> reaching_;
   uint32_t next_transfer_ = ~uint32_t{0};
 };
 

@@ -5,6 +5,7 @@
 
 #include "loom/dialect/op_info.h"
 #include "loom/interp/machine.h"
+#include "loom/ir/walk.h"
 
 namespace loom::interp {
 
@@ -146,6 +147,29 @@ Machine::Outcome Machine::launch_program(Invocation& t, OpId op) {
              : Outcome::Stop;
 }
 
+bool Machine::reaches_a_command(ValueId value) {
+  if (!reaching_) {
+    reaching_.emplace();
+    for_each_op(module_, module_.body(), [&](OpId program) {
+      if (module_.op(program).kind != CommandProgramDef) return;
+      std::vector<OpId> ops;
+      for_each_nested(module_, program, [&](OpId op) { ops.push_back(op); });
+      // Users stand behind what they use.
+      for (size_t i = ops.size(); i-- > 0;) {
+        const OpInfo& info = op_info(module_.op(ops[i]).kind);
+        bool used = info.effect != Effect::Pure || info.has(trait::Terminator) ||
+                    module_.op(ops[i]).region_count != 0;
+        for (unsigned r = 0; r < module_.op(ops[i]).result_count; ++r) {
+          used = used || reaching_->contains(module_.result(ops[i], r).index());
+        }
+        if (!used) continue;
+        for (const ValueId operand : module_.operands(ops[i])) reaching_->insert(operand.index());
+      }
+    });
+  }
+  return reaching_->contains(value.index());
+}
+
 // Content that a file supplies for the pattern with its numbers filled in.
 Machine::Outcome Machine::parameter(Invocation& t, OpId op) {
   const auto root = buffer(t, op, operand_group(module_, op, 0)[0]);
@@ -178,6 +202,14 @@ Machine::Outcome Machine::parameter(Invocation& t, OpId op) {
   if (!bytes) {
     violation(op, "the bytes of the parameter are out of range");
     return Outcome::Stop;
+  }
+  // What no command gets leaves no requirement.
+  if (!reaches_a_command(module_.result(op))) {
+    const auto nothing = allocate_root(key, MemorySpace::Constant, 4096, *bytes);
+    auto made = nothing != nullptr ? view_of(t, op, {nothing, 0, *bytes}, 0, type) : nullptr;
+    if (made == nullptr) return Outcome::Stop;
+    set(t, module_.result(op), std::move(made));
+    return Outcome::Next;
   }
   std::shared_ptr<Root>& content = parameter_roots_[{root->root->name, key}];
   if (content == nullptr) {
