@@ -69,4 +69,36 @@ class World : public task::FakeSession {
   }
 };
 
+class Integrate : public testing::Test {
+ protected:
+  void SetUp() override {
+    world_.open();
+    before_ = picture(world_.tree());
+  }
+  // The tree is as before, nothing is under way, and the lanes are free.
+  void expect_restored() const {
+    EXPECT_EQ(picture(world_.tree()), before_);
+    const Json state = world_.state();
+    EXPECT_FALSE(state.contains("active_integration"));
+    EXPECT_FALSE(state.contains("recovery_required"));
+    EXPECT_TRUE(world_.lanes().try_acquire("workspace_mutation", "test"));
+    EXPECT_TRUE(world_.lanes().try_acquire("benchmark_lane", "test"));
+  }
+  void expect_waits(const std::string& id, const Json& result) const {
+    EXPECT_EQ(text_of(result, "decision"), "NEEDS_REVIEW") << result;
+    expect_restored();
+    const Json record = world_.pending(id);
+    EXPECT_EQ(text_of(record, "status"), "waiting");
+    EXPECT_EQ(record["reason"], result["decision_reason"]);
+    for (const auto& [key, entry] : world_.state()["kernel_integrate_attempts"].items()) {
+      EXPECT_EQ(number_of(entry, "fault_count"), 0);
+      EXPECT_EQ(number_of(entry, "verdict_attempt_count"), 0);
+      EXPECT_FALSE(flag_of(entry, "rejected"));
+    }
+  }
+  TempFolder folder_;
+  World world_{folder_.path()};
+  std::string before_;
+};
+
 }  // namespace hyperloom::integrate
