@@ -35,6 +35,9 @@ FORMS = [
     ["loom-format", "--to=bc", "--output=m.loombc"],
     ["loom-link", "--mode=merge"],
     ["loom-link", "--allow-unresolved"],
+    ["loom-test", "--timeout=20"],
+    ["loom-test", "--device=interp", "--timeout=20"],
+    ["loom-bench", "--warm-up=0", "--repetitions=1", "--batch-size=1", "--input-ring-count=1"],
     *[["loom-compile", "--product=module", f"--pipeline={name}", "--verify-each"]
       for name in PASSES],
 ]
