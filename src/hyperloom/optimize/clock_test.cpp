@@ -13,7 +13,7 @@ namespace {
 using std::chrono::milliseconds;
 
 // Section 3.2: "stands still while it waits for the device lane".
-TEST(Spec_3_2, LadderClockStandsStillWhileWaiting) {
+TEST(LadderClock, StandsStillWhileWaiting) {
   LadderClock clock(1000, {});
   const LadderClock::Waiting outer(clock);
   const double before = clock.seconds_left();
@@ -24,7 +24,7 @@ TEST(Spec_3_2, LadderClockStandsStillWhileWaiting) {
   EXPECT_EQ(clock.seconds_left(), before);
 }
 
-TEST(Spec_3_2, LadderClockRunsWhenNobodyWaits) {
+TEST(LadderClock, RunsWhenNobodyWaits) {
   LadderClock clock(1000, {});
   const double before = clock.seconds_left();
   std::this_thread::sleep_for(milliseconds(2));
@@ -33,7 +33,7 @@ TEST(Spec_3_2, LadderClockRunsWhenNobodyWaits) {
   EXPECT_TRUE(LadderClock(0, {}).passed());
 }
 
-TEST(Spec_3_2, SessionEndsTheLadder) {
+TEST(LadderClock, EndsWithTheSession) {
   LadderClock clock(1000, Deadline::in_seconds(0));
   const LadderClock::Waiting waiting(clock);
   EXPECT_TRUE(clock.passed());

@@ -61,7 +61,10 @@ bool is_attempt(const Json& result) {
   const std::string status = text_of(result, "status");
   const std::string error_class = text_of(result, "error_class");
   if (flag_of(result, "batch_mode") || flag_of(result, "dry_run")) return false;
-  if (error_class == "not_available" || error_class == "interrupted") return false;
+  if (error_class == "not_available" || error_class == "interrupted" ||
+      error_class == "cancelled") {
+    return false;
+  }
   if (status == "skipped" && decision_of(result).empty()) return false;
   return !text_of(result, "kernel_id").empty() || !text_of(result, "task_group_key").empty();
 }

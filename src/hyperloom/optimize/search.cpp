@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <random>
+#include <utility>
 
 namespace hyperloom::optimize {
 namespace {
@@ -39,6 +41,7 @@ class Search {
     if (count <= options_.exhaustive_up_to) {
       every_point(count);
     } else {
+      patience_ = options_.patience;
       single_changes();
       random_points();
     }
@@ -46,6 +49,9 @@ class Search {
   }
 
   SearchResult descent() {
+    if (count_points(options_.sizes, options_.exhaustive_up_to) > options_.exhaustive_up_to) {
+      patience_ = options_.patience;
+    }
     Point start(options_.sizes.size(), 0);
     for (unsigned i = 0; !ended_; ++i) {
       descend(start);
@@ -65,14 +71,17 @@ class Search {
   std::optional<double> cost_of(const Point& point) {
     const auto known = costs_.find(point);
     if (known != costs_.end()) return known->second;
-    if (ended_ || result_.evaluated >= options_.most || !calls_.go_on(result_.evaluated)) {
+    if (ended_ || result_.evaluated >= options_.most || in_vain_ >= patience_ ||
+        !calls_.go_on(result_.evaluated)) {
       ended_ = true;
       return std::nullopt;
     }
     ++result_.evaluated;
+    ++in_vain_;
     const std::optional<double> cost = calls_.evaluate(point);
     costs_[point] = cost;
     if (cost && *cost < result_.cost) {
+      if (*cost < result_.cost * (1 - options_.least_gain)) in_vain_ = 0;
       result_.cost = *cost;
       result_.best = point;
     }
@@ -145,7 +154,7 @@ class Search {
       next[axis] = option;
       const std::optional<double> found = cost_of(next);
       if (ended_) break;
-      if (found && (!cost || *found < *cost)) {
+      if (found && (!cost || *found < *cost * (1 - options_.least_gain))) {
         cost = found;
         best = next;
         gained = true;
@@ -160,6 +169,8 @@ class Search {
   std::mt19937_64 random_;
   std::map<Point, std::optional<double>> costs_;
   SearchResult result_;
+  size_t patience_ = SIZE_MAX;
+  size_t in_vain_ = 0;  // evaluations since the last better one
   bool ended_ = false;
 };
 

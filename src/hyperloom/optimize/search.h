@@ -5,13 +5,11 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <random>
 #include <vector>
 
-namespace hyperloom::optimize {
+#include "hyperloom/optimize/space.h"
 
-// One option for each axis; 0 leaves the axis as it is.
-using Point = std::vector<unsigned>;
+namespace hyperloom::optimize {
 
 struct SearchOptions {
   // Options of each axis, option 0 included; each is at least 1.
@@ -19,8 +17,13 @@ struct SearchOptions {
   uint64_t seed = 0;
   // Spaces up to this many points are tried point by point.
   size_t exhaustive_up_to = 64;
-  // The most points that are evaluated.
+  // The most points that are evaluated, and how many in a row may bring nothing better where the
+  // space is too large for every point.
   size_t most = SIZE_MAX;
+  size_t patience = SIZE_MAX;
+  // A cost that is smaller by no more than this part is noise: no descent follows it, and it is
+  // nothing better.
+  double least_gain = 0;
   // Fresh starts of a descent after the first one.
   unsigned restarts = 2;
 };

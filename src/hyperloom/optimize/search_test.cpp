@@ -78,6 +78,27 @@ TEST(Search, EndsWhenItMayNotGoOn) {
   }
 }
 
+TEST(Search, EndsWhenNothingBetterComesForLong) {
+  const auto flat = [](const Point&) -> std::optional<double> { return 1.0; };
+  for (const auto search : {search_sampled, search_descent}) {
+    Recorder recorder;
+    const auto found = search({.sizes = Point(6, 6), .patience = 12}, recorder.calls(flat));
+    EXPECT_EQ(found.evaluated, 12U);
+    EXPECT_FALSE(found.exhausted);
+    Recorder small;
+    EXPECT_EQ(search({.sizes = {5, 5}, .patience = 3}, small.calls(flat)).exhausted, true);
+  }
+}
+
+TEST(Search, DescentDoesNotFollowNoise) {
+  const auto noisy = [](const Point& point) -> std::optional<double> {
+    return 1.0 - 0.001 * (point[0] + point[1]);
+  };
+  Recorder recorder;
+  search_descent({.sizes = {4, 4}, .least_gain = 0.01, .restarts = 0}, recorder.calls(noisy));
+  EXPECT_EQ(recorder.points.size(), 6U) << "each axis once, from the origin";
+}
+
 TEST(Search, WithoutAnythingBetterTheOriginIsBest) {
   const auto worse = [](const Point& point) -> std::optional<double> {
     if (point[0] == 1) return std::nullopt;

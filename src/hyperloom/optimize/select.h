@@ -64,10 +64,6 @@ std::vector<std::string> untried_hot_reusable_kernels(const task::Context& conte
 // The gate of the entry batch: whether the switch is on and the selection holds something.
 bool kernel_opt_work_remains(const task::Context& context, bool auto_kernel_opt_enabled);
 
-// Kernels whose run says `running` in status/kernel_optimization/ and whose log names them. Runs of
-// processes that are gone do not count.
-std::set<std::string> in_flight_ids(const session::Layout& layout);
-
 // max(gpu_pct, vendor_playbook_aggregate_gpu_pct), in percent.
 double effective_share(const Json& row);
 // max(HYPERLOOM_KERNEL_OPT_MIN_GPU_PCT, vendor_playbook_min_gpu_pct_floor), in percent.
