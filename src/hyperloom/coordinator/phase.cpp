@@ -70,7 +70,7 @@ double budget_share(Phase phase, bool native, int extensions) {
 bool kernel_work_pending(const KernelView& view, const Environment& environment) {
   if (collective_unfinished(view.state)) return true;
   if (lane::collective_only(environment)) return false;
-  if (flag_of(value_of(view.state, "geak_pending"), "awaiting_rebench")) return true;
+  if (text_of(value_of(view.state, "geak_pending"), "status") == "awaiting_rebench") return true;
   if (any_pending_integration(view.state)) return true;
   return view.auto_enabled && view.selected > 0;
 }

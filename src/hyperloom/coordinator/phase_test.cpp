@@ -44,7 +44,7 @@ TEST(Spec_4_7, TheHintLeavesOnceNoWorkIsPending) {
   EXPECT_FALSE(leave_kernel(view_of(state), kNone).has_value());
   state["pending_kernel_integrations"] = {{"i", {{"status", "integrated"}}}};
   EXPECT_TRUE(leave_kernel(view_of(state), kNone).has_value());
-  state["geak_pending"] = {{"awaiting_rebench", true}};
+  state["geak_pending"] = {{"status", "awaiting_rebench"}};
   EXPECT_FALSE(leave_kernel(view_of(state), kNone).has_value());
 }
 

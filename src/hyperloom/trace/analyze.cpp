@@ -132,7 +132,7 @@ class Analysis {
   Analysis(const Json& payload, const task::Context& context)
       : payload_(payload), context_(context), layout_(context.layout()) {
     const Json last = context.state().get("last_trace_analyze");
-    snapshot_ = last.value("roofline_snapshot_id", int64_t{0}) + 1;
+    snapshot_ = static_cast<int64_t>(number_of(last, "roofline_snapshot_id")) + 1;
     run_id_ = "tl-" + loom::sha256_hex(fmt::format("{}|{}", layout_.id, snapshot_)).substr(0, 4);
   }
 

@@ -1,0 +1,288 @@
+// KERNEL entry: the branches of the founding document and the one tail that they share.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "hyperloom/coordinator/phase_hooks.h"
+#include "hyperloom/core/time.h"
+#include "hyperloom/integrate/gain_ledger.h"
+#include "hyperloom/integrate/integrate.h"
+#include "hyperloom/lane/engines.h"
+#include "hyperloom/lane/gates.h"
+#include "hyperloom/optimize/geak_phase.h"
+#include "hyperloom/optimize/ledger.h"
+#include "hyperloom/optimize/run.h"
+#include "hyperloom/optimize/select.h"
+#include "hyperloom/trace/analyze.h"
+#include "loom/base/hash.h"
+
+namespace hyperloom::coordinator {
+namespace {
+
+constexpr double kSameThroughput = 1e-5;  // relative
+
+Json state_of(const HookScope& scope) {
+  Json copy;
+  scope.context.state().read([&](const Json& state) { copy = state; });
+  return copy;
+}
+
+Result<void> hint(const HookScope& scope, const char* word) {
+  return scope.context.state().update("phase_hint",
+                                      [&](Json& state) { state["phase_hint"] = word; });
+}
+
+// What the kernels run under besides their sources.
+std::string configuration_fingerprint(const Json& state, const std::string& tree_hash) {
+  const Json& best = value_of(state, "current_best");
+  return loom::sha256_hex(compact({{"tree", tree_hash},
+                                   {"envs", value_of(best, "extra_envs")},
+                                   {"args", value_of(best, "extra_server_args")}}));
+}
+
+// Runs one lane's engine, or says why it is closed.
+Result<void> run_lane(const HookScope& scope, const lane::Gate& gate, const std::string& kind,
+                      const char* field) {
+  if (!gate.open) return note_not_run(scope.context, kind, gate.reason);
+  const auto result =
+      scope.router.post_synthesized(kind, {{"session_id", scope.context.layout().id}},
+                                    [&](const std::string&) { return lane::not_available(kind); });
+  if (!result) return std::unexpected(result.error());
+  auto saved = scope.context.state().update(kind, [&](Json& state) {
+    state[field] = *result;
+    if (kind == "run_collective") {
+      state[field]["analysis_key"] = text_of(value_of(state, "last_trace_analyze"), "analysis_key");
+    }
+  });
+  if (!saved) return saved;
+  return note_not_run(scope.context, kind, text_of(*result, "error_class", "failed"));
+}
+
+Result<void> run_fusion(const HookScope& scope) {
+  return run_lane(scope, lane::fusion_gate(state_of(scope), scope.context.environment),
+                  "run_fusion", "last_fusion");
+}
+
+Result<void> run_collective(const HookScope& scope) {
+  const auto candidates = read_json(scope.context.layout().candidates());
+  const auto gate = lane::collective_gate(state_of(scope), candidates ? *candidates : Json(),
+                                          scope.context.environment);
+  const lane::Gate closed = lane::Gate::closed(gate ? "" : gate.error().error_class);
+  return run_lane(scope, gate ? *gate : closed, "run_collective", "last_collective");
+}
+
+// One batch after the other, each followed by the integration of what it proposes, for as long as
+// something is selected and there is time.
+Result<void> run_batches(const HookScope& scope) {
+  const task::Context& context = scope.context;
+  const bool enabled = context.state().get("auto_kernel_opt_enabled") != Json(false);
+  if (!enabled) return note_not_run(context, "kernel_opt_batch", "switched_off");
+  while (optimize::kernel_opt_work_remains(context, enabled) && !context.stopped()) {
+    const std::string candidates =
+        text_of(context.state().get("last_trace_analyze"), "candidates_path");
+    if (candidates.empty()) {
+      return note_not_run(context, "kernel_opt_batch", "no_candidates_path");
+    }
+    const Json params = {{"candidates_path", candidates}, {"session_id", context.layout().id}};
+    const uint64_t before = context.state().revision();
+    const auto result =
+        scope.router.post_synthesized("run_optimization", params, [&](const std::string&) {
+          Json answer = optimize::run_optimization(
+              params, context, [&](const Json& sub_result) { record(scope, sub_result); });
+          if (!flag_of(answer, "batch_mode")) record(scope, answer);
+          return answer;
+        });
+    if (!result) return std::unexpected(result.error());
+    if (auto done = integrate_ready(scope, SIZE_MAX); !done) return done;
+    // Without a trace in the ledger the same batch would come again for ever.
+    const std::string status = text_of(*result, "status");
+    if (status == "skipped" || text_of(*result, "error_class") == "not_available" ||
+        context.state().revision() == before) {
+      return note_not_run(context, "kernel_opt_batch",
+                          text_of(*result, "reason", text_of(*result, "error_class", status)));
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+void record(const HookScope& scope, const Json& result) {
+  // A disk that refuses is noticed by the next write of the phase.
+  (void)scope.context.state().update("record_kernel_opt", [&](Json& state) {
+    optimize::record_kernel_opt(state, result, scope.context.environment);
+  });
+}
+
+Result<void> note_not_run(const task::Context& context, const std::string& step,
+                          const std::string& reason) {
+  return context.state().update("not_run", [&](Json& state) {
+    const std::string phase = text_of(state, "phase");
+    Json& rows = state["not_run"];
+    if (!rows.is_array()) rows = Json::array();
+    Json kept = Json::array();
+    for (const Json& row : rows) {
+      if (text_of(row, "phase") != phase || text_of(row, "step") != step) kept.push_back(row);
+    }
+    kept.push_back({{"phase", phase}, {"step", step}, {"reason", reason}});
+    rows = std::move(kept);
+  });
+}
+
+Result<void> reprofile(const HookScope& scope) {
+  const task::Context& context = scope.context;
+  const Json state = state_of(scope);
+  const auto hash = workload::tree_hash(context.workload.tree(), context.workload.files());
+  if (!hash) return note_not_run(context, "reprofile", hash.error().error_class);
+  const std::string fingerprint = configuration_fingerprint(state, *hash);
+  const double now = integrate::from_millionths(integrate::ledger_final(state));
+  const Json& last = value_of(state, "last_reprofile");
+  const double then = number_of(last, "tput");
+  const bool analyzed = value_of(state, "last_trace_analyze").is_object();
+  const bool same = analyzed && then > 0 && std::abs(now - then) / then < kSameThroughput &&
+                    text_of(last, "fingerprint") == fingerprint;
+  if (same) return note_not_run(context, "reprofile", "unchanged");
+
+  const std::string key =
+      fmt::format("kernel_entry_g{}_{}", value_of(state, "optimization_stack").size(),
+                  fingerprint.substr(0, 12));
+  context.show({.phase = "KERNEL_AGENT", .step = "reprofile"});
+  std::string trace = text_of(state, "last_profile_trace");
+  const bool fresh = analyzed || trace.empty();
+  if (fresh) {
+    auto profiled = trace::profile(context, key);
+    if (!profiled) {
+      return note_not_run(context, "reprofile", profiled.error().error_class);
+    }
+    trace = *profiled;
+  }
+  const Json payload = {{"trace_input", trace}, {"framework", context.workload.framework()}};
+  const Json result = trace::trace_analyze(payload, context);
+  if (text_of(result, "status") != "ok") {
+    return note_not_run(context, "reprofile", text_of(result, "error_class", "failed"));
+  }
+  return context.state().update("reprofile", [&](Json& changed) {
+    trace::record_trace_analyze(changed, payload, result);
+    changed["last_reprofile"] = {
+        {"task", key}, {"tput", now}, {"fingerprint", fingerprint}, {"ts", utc_now()}};
+  });
+}
+
+Result<void> integrate_ready(const HookScope& scope, size_t limit) {
+  const task::Context& context = scope.context;
+  for (size_t done = 0; done < limit && !context.stopped(); ++done) {
+    const std::vector<std::string> ready = integrate::ready_integrations(state_of(scope));
+    if (ready.empty()) return {};
+    context.show(
+        {.phase = text_of(state_of(scope), "phase"), .step = "integrate " + ready.front()});
+    const Json params = {{"integration_id", ready.front()}};
+    const auto result =
+        scope.router.post_synthesized("integrate", params, [&](const std::string& request_id) {
+          Json payload = params;
+          payload["request_id"] = request_id;
+          return integrate::integrate(payload, context);
+        });
+    if (!result) return std::unexpected(result.error());
+    if (auto settled = settle_geak(scope, ready.front(), *result); !settled) return settled;
+    const std::vector<std::string> after = integrate::ready_integrations(state_of(scope));
+    const bool progress = std::ranges::find(after, ready.front()) == after.end() ||
+                          text_of(*result, "status") == "failed";
+    if (!progress) return {};
+  }
+  return {};
+}
+
+// The claim of a whole-program search is answered by the integration of its candidate.
+Result<void> settle_geak(const HookScope& scope, const std::string& integration_id,
+                         const Json& result) {
+  return scope.context.state().update("geak_pending", [&](Json& state) {
+    Json& pending = state["geak_pending"];
+    if (text_of(pending, "integration_id") != integration_id) return;
+    pending["status"] = "judged";
+    pending["decision"] = value_of(result, "decision");
+  });
+}
+
+namespace {
+
+Result<void> geak_branch(const HookScope& scope) {
+  const task::Context& context = scope.context;
+  const Json params = {{"session_id", context.layout().id}};
+  const Json last = context.state().get("last_geak");
+  // A resumed phase does not search again for what it has found.
+  if (!last.is_object() || text_of(last, "status") == "interrupted") {
+    context.show({.phase = "KERNEL_AGENT", .step = "whole-program search"});
+    const auto result = scope.router.post_synthesized("geak_e2e", params, [&](const std::string&) {
+      Json answer = optimize::run_geak_phase(params, context);
+      (void)context.state().update("record_geak",
+                                   [&](Json& state) { optimize::record_geak(state, answer); });
+      return answer;
+    });
+    if (!result) return std::unexpected(result.error());
+    if (text_of(*result, "status") != "ok") {
+      auto noted =
+          note_not_run(context, "geak_e2e", text_of(*result, "reason", text_of(*result, "status")));
+      if (!noted) return noted;
+    }
+  }
+  if (auto done = integrate_ready(scope, SIZE_MAX); !done) return done;
+  return hint(scope, "skip_to_sweep");
+}
+
+Result<void> finish_kernel_entry(const HookScope& scope) {
+  if (auto done = reprofile(scope); !done) return done;
+  if (auto done = run_fusion(scope); !done) return done;
+  if (auto done = run_collective(scope); !done) return done;
+  return run_batches(scope);
+}
+
+}  // namespace
+
+Result<void> enter_kernel(const HookScope& scope) {
+  const task::Context& context = scope.context;
+  if (context.state().get("kernel_enabled") == Json(false)) {
+    return note_not_run(context, "kernel", "switched_off");
+  }
+  if (lane::collective_only(context.environment)) {
+    if (auto done = reprofile(scope); !done) return done;
+    if (auto done = run_collective(scope); !done) return done;
+    return hint(scope, "skip_to_sweep");
+  }
+  if (!scope.options.kernel.empty()) {
+    // The named kernel is asked for by the policy, through the same gate as any request.
+    if (auto done = note_not_run(context, "kernel_opt_batch", "one_kernel_named"); !done) {
+      return done;
+    }
+    return reprofile(scope);
+  }
+  if (!lane::forge_selected(context.environment)) {
+    if (context.state().get("auto_kernel_opt_enabled") == Json(false)) {
+      if (auto done = reprofile(scope); !done) return done;
+      return note_not_run(context, "geak_e2e", "switched_off");
+    }
+    return geak_branch(scope);
+  }
+  const lane::Gate gemm = lane::gemm_gate(state_of(scope), context.environment);
+  if (gemm.open) {
+    if (auto done = reprofile(scope); !done) return done;
+  }
+  if (auto done = run_lane(scope, gemm, "run_gemm_tuning", "last_gemm_tuning"); !done) return done;
+  return finish_kernel_entry(scope);
+}
+
+Result<void> enter_sweep(const HookScope& scope) {
+  constexpr size_t kMostWaiting = 10;
+  const task::Context& context = scope.context;
+  if (auto turn = integrate::give_waiting_their_turn(context); !turn) return turn;
+  if (auto done = integrate_ready(scope, kMostWaiting); !done) return done;
+  if (context.stopped()) return {};
+  const auto combined = scope.router.post_synthesized(
+      "integrate", {{"integration_id", "small-positives"}},
+      [&](const std::string&) { return integrate::integrate_small_positives(context); });
+  if (!combined) return std::unexpected(combined.error());
+  if (text_of(*combined, "status") != "skipped") return {};
+  return note_not_run(context, "small_positives",
+                      text_of(*combined, "reason", text_of(*combined, "decision_reason")));
+}
+
+}  // namespace hyperloom::coordinator
