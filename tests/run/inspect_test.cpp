@@ -89,6 +89,48 @@ std::string hash_of(const std::string& library, float* result = nullptr) {
   return code ? api::code_hash(*code) : "";
 }
 
+TEST(Inspect, TheWorkOfAKernelIsWhatEveryLaunchDoes) {
+  const api::Context context;
+  api::Messages messages(context);
+  api::Modules inputs(context);
+  const std::string text =
+      "kernel.def @k(%n: index) {\n"
+      "  %two = index.constant 2 : index\n"
+      "  kernel.launch.config workgroups(%n, %n, %n) workgroup_size(%two, %two, %two) : index\n"
+      "} launch(%n: index, %live: i1, %x: f32, %y: i32) {\n"
+      "  %zero = index.constant 0 : index\n"
+      "  %step = index.constant 3 : index\n"
+      "  %sum = scf.for %i = [%zero to %n step %step](%total = %x : f32) -> (f32) {\n"
+      "    %next = scalar.fmaf %x, %x, %total : f32\n"
+      "    %more = scalar.addf %next, %x : f32\n"
+      "    scf.yield %more : f32\n"
+      "  }\n"
+      "  %z = scalar.muli %y, %y : i32\n"
+      "  scf.if %live {\n"
+      "    %w = scalar.muli %y, %y : i32\n"
+      "  }\n"
+      "  kernel.return\n"
+      "}\n"
+      "\n"
+      "command.program.def public @run() launch() {\n"
+      "  %ten = index.constant 10 : index\n"
+      "  %yes = scalar.constant true : i1\n"
+      "  %x = scalar.constant 1.0 : f32\n"
+      "  %y = scalar.constant 1 : i32\n"
+      "  kernel.launch @k[%ten](%ten, %yes, %x, %y) : [index](index, i1, f32, i32)\n"
+      "  command.return\n"
+      "}\n";
+  ASSERT_TRUE(inputs.add(text, "program", messages)) << messages.text();
+  const auto linked = api::link(inputs, {}, {.roots = {"run"}}, messages);
+  ASSERT_TRUE(linked) << messages.text();
+  const auto work = api::kernel_work(*linked);
+  ASSERT_EQ(work.size(), 1u);
+  EXPECT_EQ(work[0].kernel, "k");
+  EXPECT_EQ(work[0].f32, 8u * 4 * 3);  // workitems, iterations, operations
+  EXPECT_EQ(work[0].i32, 8u);
+  EXPECT_EQ(work[0].f64, 0u);
+}
+
 TEST(Inspect, EqualCodeHasAnEqualHash) {
   float result = 0;
   const std::string first = hash_of(kAddLibrary, &result);

@@ -30,9 +30,11 @@ Json failed(const Error& error) {
 }
 
 Json dispatch_json(const workload::Dispatch& one) {
-  return {{"kernel", one.kernel},           {"begin_ns", one.begin_ns},      {"end_ns", one.end_ns},
-          {"thread", one.thread},           {"workgroups", one.workgroups},  {"bytes", one.bytes},
-          {"source_file", one.source_file}, {"source_line", one.source_line}};
+  return {{"kernel", one.kernel},           {"begin_ns", one.begin_ns},
+          {"end_ns", one.end_ns},           {"thread", one.thread},
+          {"workgroups", one.workgroups},   {"bytes", one.bytes},
+          {"source_file", one.source_file}, {"source_line", one.source_line},
+          {"operations", one.operations},   {"operation_type", one.operation_type}};
 }
 
 workload::Dispatch dispatch_of(const Json& row) {
@@ -45,6 +47,8 @@ workload::Dispatch dispatch_of(const Json& row) {
   one.bytes = row.value("bytes", uint64_t{0});
   one.source_file = text_of(row, "source_file");
   one.source_line = row.value("source_line", uint32_t{0});
+  one.operations = row.value("operations", uint64_t{0});
+  one.operation_type = text_of(row, "operation_type");
   return one;
 }
 

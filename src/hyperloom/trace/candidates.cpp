@@ -23,6 +23,9 @@ double rounded(double value, int digits) {
 struct Cost {
   double ns = 0;
   uint64_t calls = 0;
+  double operations = 0;  // of all calls; 0 unknown
+  std::string operation_type;
+  std::vector<std::pair<uint64_t, uint64_t>> spans;
   std::map<std::pair<uint64_t, uint64_t>, uint64_t> shapes;  // workgroups, bytes -> calls
   std::string source_file;
   uint32_t source_line = 0;
@@ -34,6 +37,18 @@ struct Timeline {
   double sum_ns = 0;
 };
 
+// Nanoseconds in which at least one of the spans runs.
+double covered_ns(std::vector<std::pair<uint64_t, uint64_t>> spans) {
+  std::ranges::sort(spans);
+  double sum = 0;
+  uint64_t covered = 0;
+  for (const auto& [begin, end] : spans) {
+    if (end > covered) sum += static_cast<double>(end - std::max(begin, covered));
+    covered = std::max(covered, end);
+  }
+  return sum;
+}
+
 Timeline timeline(const std::vector<Dispatch>& dispatches) {
   Timeline line;
   std::vector<std::pair<uint64_t, uint64_t>> spans;
@@ -43,12 +58,7 @@ Timeline timeline(const std::vector<Dispatch>& dispatches) {
     last = std::max(last, one.end_ns);
     line.sum_ns += static_cast<double>(one.end_ns - one.begin_ns);
   }
-  std::ranges::sort(spans);
-  uint64_t covered = 0;
-  for (const auto& [begin, end] : spans) {
-    if (end > covered) line.busy_ns += static_cast<double>(end - std::max(begin, covered));
-    covered = std::max(covered, end);
-  }
+  line.busy_ns = covered_ns(std::move(spans));
   line.span_ns = static_cast<double>(last);
   return line;
 }
@@ -75,6 +85,9 @@ class Rows {
       Cost& cost = costs_[one.kernel];
       cost.ns += static_cast<double>(one.end_ns - one.begin_ns);
       ++cost.calls;
+      cost.spans.emplace_back(one.begin_ns, one.end_ns);
+      cost.operations += static_cast<double>(one.operations);
+      if (!one.operation_type.empty()) cost.operation_type = one.operation_type;
       ++cost.shapes[{one.workgroups, one.bytes}];
       if (!one.source_file.empty()) {
         cost.source_file = one.source_file;
@@ -111,7 +124,7 @@ class Rows {
         {"call_count", cost.calls},
         {"gpu_pct", rounded(line_.sum_ns > 0 ? 100 * cost.ns / line_.sum_ns : 0, 3)},
         {"gpu_pct_basis", "e2e_window"},
-        {"e2e_share", rounded(line_.span_ns > 0 ? std::min(1.0, cost.ns / line_.span_ns) : 0, 6)},
+        {"e2e_share", rounded(line_.span_ns > 0 ? covered_ns(cost.spans) / line_.span_ns : 0, 6)},
         {"candidate_source", "native_trace"},
         {"shape_provenance", "native_trace"},
         {"shape_dispatchable", true},
@@ -169,24 +182,43 @@ class Rows {
     row["identity_route"] = "native";
   }
 
+  // Time per call at the ceiling that binds, over the time that a call takes.
   void add_roofline(Json& row, const Cost& cost) const {
+    row["roofline_source"] = "placeholder";
+    row["bound_type"] = "unknown";
+    if (cost.ns <= 0) return;
+    const double bandwidth = peak(around_.device_peaks, "bandwidth");
+    const double compute = peak(around_.device_peaks, "compute_" + cost.operation_type);
+    const double bytes = moved_bytes(cost);
+    const double seconds = cost.ns * 1e-9;
+    const double used_compute = compute > 0 ? 100 * cost.operations / seconds / compute : 0;
+    const double used_bandwidth = bandwidth > 0 ? 100 * bytes / seconds / bandwidth : 0;
+    if (used_compute <= 0 && used_bandwidth <= 0) return;
+    row["roofline_source"] = "analytical";
+    row["bound_type"] = used_compute >= used_bandwidth ? "compute" : "memory";
+    const auto capped = [](double used) { return rounded(std::min(100.0, used), 3); };
+    if (used_compute > 0) row["compute_utilization_pct"] = capped(used_compute);
+    if (used_bandwidth > 0) row["bandwidth_utilization_pct"] = capped(used_bandwidth);
+    if (bytes > 0 && cost.operations > 0) {
+      row["arithmetic_intensity"] = rounded(cost.operations / bytes, 6);
+      row["flops_per_byte"] = row["arithmetic_intensity"];
+    }
+    const double used = std::max(used_compute, used_bandwidth);
+    row["efficiency_percent"] = capped(used);
+    row["efficiency_uncapped_pct"] = rounded(used, 3);
+    if (used > 100) row["roofline_estimate_capped"] = true;
+  }
+
+  // What has to come from memory; 0 where the caches may hold it.
+  double moved_bytes(const Cost& cost) const {
     double bytes = 0;
     for (const auto& [shape, calls] : cost.shapes) {
       bytes += static_cast<double>(shape.second) * static_cast<double>(calls);
     }
-    row["roofline_source"] = "placeholder";
-    row["bound_type"] = "unknown";
-    const double bandwidth = peak(around_.device_peaks, "bandwidth");
-    if (bytes <= 0 || cost.ns <= 0 || bandwidth <= 0 || around_.cache_bytes == 0) return;
     const double each = bytes / static_cast<double>(cost.calls);
-    if (each < kOutOfCache * static_cast<double>(around_.cache_bytes)) return;
-    const double used = 100 * (bytes / (cost.ns * 1e-9)) / bandwidth;
-    row["roofline_source"] = "analytical";
-    row["bound_type"] = "memory";
-    row["bandwidth_utilization_pct"] = rounded(std::min(100.0, used), 3);
-    row["efficiency_percent"] = rounded(std::min(100.0, used), 3);
-    row["efficiency_uncapped_pct"] = rounded(used, 3);
-    if (used > 100) row["roofline_estimate_capped"] = true;
+    const bool leaves =
+        around_.cache_bytes != 0 && each >= kOutOfCache * static_cast<double>(around_.cache_bytes);
+    return leaves ? bytes : 0;
   }
 
   const Surroundings& around_;

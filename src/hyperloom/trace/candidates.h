@@ -27,6 +27,7 @@ struct Surroundings {
 // task_groups, reusable_native_kernel_ids, trace_health_warnings and what says whose they are. A
 // field that is not known is absent. Pure.
 //
+// A row's arithmetic is what the kernel surely does, against the measured peak of its element type.
 // A row's bytes are those of the storage that its operands reach, an upper bound of its traffic.
 // They stand against the measured bandwidth only where one launch moves several times the last
 // cache, so that neither reuse nor unused ends can make a kernel look better than it is.

@@ -47,6 +47,8 @@ Result<workload::Dispatch> read_event(const Json& event, size_t number, const st
   if (!count(event, "tid", thread) || thread > UINT32_MAX) return bad("tid");
   if (!count(args, "workgroups", dispatch.workgroups)) return bad("args.workgroups");
   if (!count(args, "bytes", dispatch.bytes)) return bad("args.bytes");
+  if (!count(args, "operations", dispatch.operations)) return bad("args.operations");
+  dispatch.operation_type = text_of(args, "operation_type");
   if (!count(args, "source_line", line) || line > UINT32_MAX) return bad("args.source_line");
   dispatch.thread = static_cast<uint32_t>(thread);
   dispatch.source_line = static_cast<uint32_t>(line);
@@ -63,6 +65,10 @@ Json chrome_trace(const std::string& program, const std::vector<workload::Dispat
     end = std::max(end, one.end_ns);
     Json args = {{"workgroups", one.workgroups}};
     if (one.bytes != 0) args["bytes"] = one.bytes;
+    if (one.operations != 0) {
+      args["operations"] = one.operations;
+      args["operation_type"] = one.operation_type;
+    }
     if (!one.source_file.empty()) {
       args["source_file"] = one.source_file;
       args["source_line"] = one.source_line;

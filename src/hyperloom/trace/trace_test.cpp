@@ -131,6 +131,34 @@ TEST(Spec_5_10, BandwidthBoundsOnlyWhatLeavesTheCaches) {
             "unknown");
 }
 
+TEST(Spec_5_10, ArithmeticStandsAgainstThePeakOfItsElementType) {
+  Surroundings around = surroundings();
+  around.device_peaks = {{{"name", "compute_f32"}, {"value", 1e10}, {"unit", "FLOP/s"}},
+                         {{"name", "compute_f64"}, {"value", 5e9}, {"unit", "FLOP/s"}}};
+  Dispatch one = dispatch("a", 0, 2000, 10000);
+  one.operations = 10000;  // in 2 us: 5e9 a second
+  one.operation_type = "f32";
+  const Json row = candidates({one}, around)["hot_kernels"][0];
+  EXPECT_EQ(row["bound_type"], "compute");
+  EXPECT_DOUBLE_EQ(row["compute_utilization_pct"].get<double>(), 50);
+  EXPECT_DOUBLE_EQ(row["efficiency_uncapped_pct"].get<double>(), 50);
+  one.operation_type = "f64";
+  EXPECT_DOUBLE_EQ(candidates({one}, around)["hot_kernels"][0]["efficiency_percent"].get<double>(),
+                   100);
+  one.operation_type = "i32";
+  EXPECT_EQ(candidates({one}, around)["hot_kernels"][0]["bound_type"], "unknown");
+  const auto read = parse_trace(chrome_trace("p", {one}).dump(), "t.json");
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->front().operations, 10000u);
+  EXPECT_EQ(read->front().operation_type, "i32");
+}
+
+TEST(Spec_5_3, OverlappingCallsCountOnceInTheWindow) {
+  const Json rows = candidates({dispatch("a", 0, 3000), dispatch("a", 1000, 4000)}, surroundings());
+  EXPECT_DOUBLE_EQ(rows["hot_kernels"][0]["e2e_share"].get<double>(), 1);
+  EXPECT_DOUBLE_EQ(rows["hot_kernels"][0]["duration_us"].get<double>(), 6);
+}
+
 TEST(Spec_3_1, SnapshotsKeepTheFirstAndTheNewest) {
   Json state = {{"baseline_tput", 10.0}};
   for (int i = 1; i <= 60; ++i) {

@@ -117,6 +117,16 @@ Result<void> Built::link(const Description& description, const Shape& shape, con
   linked_ = loom::api::link(inputs, loom::api::Library(std::move(library)), options, messages_);
   if (!linked_) return refused("build_failed");
   linked_text_ = linked_->text();
+  for (const loom::api::KernelWork& row : loom::api::kernel_work(*linked_)) {
+    Work& most = work_[row.kernel];
+    const auto consider = [&](uint64_t operations, const char* type) {
+      if (operations > most.operations) most = {operations, type};
+    };
+    consider(row.f32, "f32");
+    consider(row.f64, "f64");
+    consider(row.i32, "i32");
+    consider(row.i64, "i64");
+  }
   return {};
 }
 
@@ -165,6 +175,11 @@ std::vector<std::string> Built::kernels() const {
     if (std::ranges::find(names, command.kernel) == names.end()) names.push_back(command.kernel);
   }
   return names;
+}
+
+Built::Work Built::work_of(const std::string& kernel) const {
+  const auto found = work_.find(kernel);
+  return found == work_.end() ? Work{} : found->second;
 }
 
 Built::Place Built::place_of(const std::string& kernel) const {

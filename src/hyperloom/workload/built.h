@@ -62,6 +62,12 @@ class Built {
     std::string file;  // as named in the sources
     uint32_t line = 0;
   };
+  struct Work {
+    uint64_t operations = 0;  // of one workgroup
+    std::string type;
+  };
+  // The arithmetic that a kernel surely does; none where that is not known.
+  Work work_of(const std::string& kernel) const;
   // Where a kernel is defined; an empty file where that is not known.
   Place place_of(const std::string& kernel) const;
 
@@ -82,6 +88,7 @@ class Built {
   std::optional<loom::api::Invocation> invocation_;
   std::optional<loom::api::Profile> profile_;
   std::map<std::string, Place> places_;
+  std::map<std::string, Work> work_;
   std::string content_hash_;
   double build_seconds_ = 0;
 };

@@ -168,6 +168,8 @@ Result<std::vector<Dispatch>> NativeBench::trace(const std::string& name) {
     dispatch.bytes = count(row, "bytes");
     dispatch.source_file = text_of(row, "source_file");
     dispatch.source_line = static_cast<uint32_t>(count(row, "source_line"));
+    dispatch.operations = count(row, "operations");
+    dispatch.operation_type = text_of(row, "operation_type");
     if (dispatch.kernel.empty() || dispatch.end_ns < dispatch.begin_ns) return garbage(last_line_);
     dispatches.push_back(std::move(dispatch));
   }

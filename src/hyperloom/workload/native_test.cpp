@@ -328,6 +328,11 @@ TEST_F(Native, TheExampleStaysRightInAnotherConfiguration) {
   ASSERT_TRUE(wide) << wide.error().message;
   EXPECT_NE(poor->content_hash, wide->content_hash);
   EXPECT_EQ(poor->kernels, (std::vector<std::string>{"project", "activate", "total"}));
+  const auto trace = (*bench)->trace("wide");
+  ASSERT_TRUE(trace) << trace.error().message;
+  ASSERT_EQ(trace->size(), 3u);
+  EXPECT_EQ((*trace)[0].operations, 64u * 256 * 256 * 2);
+  EXPECT_EQ((*trace)[0].operation_type, "f32");
   for (const bool held_out : {false, true}) {
     const auto agreement = (*bench)->compare("wide", "", 3, false, held_out);
     ASSERT_TRUE(agreement) << agreement.error().message;

@@ -293,6 +293,7 @@ Result<Json> Worker::trace(const Json& request) {
       if (spans[i].workgroups == 0) continue;
       const loom::api::ProfiledCommand& command = (*profile)->commands()[i];
       const Built::Place place = (*program)->place_of(command.kernel);
+      const Built::Work work = (*program)->work_of(command.kernel);
       uint64_t bytes = 0;
       for (const loom::api::ProfiledOperand& operand : command.operands) bytes += operand.bytes;
       rows.push_back({{"kernel", command.kernel},
@@ -302,7 +303,9 @@ Result<Json> Worker::trace(const Json& request) {
                       {"workgroups", spans[i].workgroups},
                       {"bytes", bytes},
                       {"source_file", place.file},
-                      {"source_line", place.line}});
+                      {"source_line", place.line},
+                      {"operations", work.operations * spans[i].workgroups},
+                      {"operation_type", work.type}});
     }
     issues.emplace_back((*profile)->duration(), std::move(rows));
   }

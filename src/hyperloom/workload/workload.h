@@ -49,6 +49,10 @@ struct Dispatch {
   uint64_t bytes = 0;  // read and written, where the program says so; 0 unknown
   std::string source_file;
   uint32_t source_line = 0;
+  // Arithmetic operations that it surely did, of the element type that has most of them: "f32",
+  // "f64", "i32" or "i64". 0 unknown.
+  uint64_t operations = 0;
+  std::string operation_type;
 };
 
 // A process of its own in which variants are built and run, so that code that hangs, crashes or

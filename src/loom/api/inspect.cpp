@@ -6,10 +6,13 @@
 
 #include "loom/api/state.h"
 #include "loom/base/hash.h"
+#include "loom/bytecode/bytecode.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
+#include "loom/link/load.h"
 #include "loom/link/rewrite.h"
+#include "loom/pass/work.h"
 
 namespace loom::api {
 namespace {
@@ -146,6 +149,24 @@ std::vector<SourcePlace> source_places(const Module& module) {
                       limit > at.line ? last_line(files, at.file, at.line, limit) : at.line});
   }
   return places;
+}
+
+std::vector<KernelWork> kernel_work(const LinkedModule& module) {
+  // On a copy, in which more is known of the arguments.
+  SourceFiles files;
+  Diagnostics diagnostics;
+  auto copy = load_module(files, write_bytecode(module.state().module), "linked", diagnostics);
+  if (!copy) return {};
+  fix_launch_arguments(*copy);
+  const loom::Module& read = *copy;
+  std::vector<KernelWork> rows;
+  for_each_op(read, read.body(), [&](OpId op) {
+    if (read.op(op).kind != OpKind::KernelDef) return;
+    if (read.region(read.op_region(op, region_slot(OpKind::KernelDef, "body"))).deferred) return;
+    const loom::KernelWork work = loom::kernel_work(read, op);
+    rows.push_back({std::string(symbol_text(read, op)), work.f32, work.f64, work.i32, work.i64});
+  });
+  return rows;
 }
 
 std::string code_hash(const Executables& executables) {

@@ -39,6 +39,19 @@ struct SourcePlace {
 // Symbols without a place in a text are left out.
 std::vector<SourcePlace> source_places(const Module& module);
 
+// Arithmetic of one workgroup of a kernel, the least that any launch does: sums, products, minima
+// and the like count as one a lane, fused multiply-adds as two; what lies in branches does not
+// count.
+struct KernelWork {
+  std::string kernel;  // without '@'
+  uint64_t f32 = 0;
+  uint64_t f64 = 0;
+  uint64_t i32 = 0;
+  uint64_t i64 = 0;
+};
+// Of every kernel with a body, in module order.
+std::vector<KernelWork> kernel_work(const LinkedModule& module);
+
 // sha256 over the machine code of every entry of the plan, in the plan's order: equal values run
 // the same instructions. Of code that was supplied from outside only that it is counts.
 std::string code_hash(const Executables& executables);
