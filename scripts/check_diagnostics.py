@@ -21,7 +21,6 @@ NOT_GOLDEN = {
     "RUN/010": "the tools align what they bind; the API test binds other storage",
     "RUN/012": "needs counts that no storage here can hold; a unit test writes them",
     "RUN/028": "the verifier refuses what it can see; unit tests diverge at run time",
-    "RUN/029": "the limits of the tools are out of reach of a test; unit tests lower them",
     "RUN/030": "preparation selects implementations before a tool interprets",
     "RUN/031": "arguments of another type come only through the API",
     "STRUCTURE/003": BINARY,

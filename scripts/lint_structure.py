@@ -16,8 +16,8 @@ import sys
 OUTSIDE = {
     # A tool is a pipeline over the stages; facts are reached through them.
     "tools": {"api", "base", "bytecode", "cache", "check", "command", "diag", "dialect", "ir", "link",
-              "pass", "runtime", "runtime/cpu", "runtime/host", "runtime/parameters", "target/llvm",
-              "target/x86", "text", "hyperloom/app", "hyperloom/workload"},
+              "pass", "report", "runtime", "runtime/cpu", "runtime/host", "runtime/parameters",
+              "target/llvm", "target/x86", "text", "hyperloom/app", "hyperloom/workload"},
     "tests": None,  # End-to-end suites look into any room.
     "bench": None,  # Benchmarks time single rooms.
 }

@@ -96,6 +96,39 @@ def diagnostics_page(tables):
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
+REPORT_FORMS = {"count": "a number", "seconds": "a number of seconds", "text": "a text", "list": "a list of texts",
+                "counts": "an object of numbers", "rows": "a list of objects"}
+REPORT_KINDS = {
+    "identity": "What was compiled, for what and by what; in the report's `identity`.",
+    "artifact": "Read off the output; in the `artifact` of an entry.",
+    "analysis": "What the compiler found out and decided; in the `analysis` of an entry.",
+}
+
+
+def report_page(report):
+    lines = [GENERATED, "# Compile reports", "",
+             f"What `loom-compile --compile-report` writes and `loom-report` reads: one JSON object of the schema "
+             f"`{report['schema']}`.", "", "| member | holds |", "|---|---|", "| `schema` | the name above |",
+             "| `level` | `summary` or `details` |", "| `identity` | the facts of the compilation, see below |",
+             "| `entries` | one object each for the whole output (`module`), each `kernel`, each `function` that is "
+             "called out of line, and each command `program` |", "",
+             "An entry has its `kind`, its `name`, its `artifact` and its `analysis`. What is not known is absent; a "
+             "zero is a fact. A `summary` has the facts that are marked so, `details` has all. Equal compilations "
+             "give equal reports but for the times of `passes`.", ""]
+    for kind, what in REPORT_KINDS.items():
+        lines += [f"## {kind}", "", what, "", "| name | holds | unit | in a summary | what it is |", "|---|---|---|---|---|"]
+        fields = [field for field in report["fields"] if field["kind"] == kind]
+        lines += [f"| `{f['name']}` | {REPORT_FORMS[f['form']]} | {f['unit']} | "
+                  f"{'yes' if f['level'] == 'summary' else ''} | {cell(f['doc'])} |" for f in fields]
+        lines.append("")
+        for field in fields:
+            if field["columns"]:
+                lines += [f"Each object of `{field['name']}`:", "", "| name | holds | what it is |", "|---|---|---|"]
+                lines += [f"| `{c['name']}` | {REPORT_FORMS[c['form']]} | {cell(c['doc'])} |" for c in field["columns"]]
+                lines.append("")
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
 def index_page(dialects, written, tables):
     lines = [GENERATED, "# Reference", "",
              "One page for each dialect; every operation has its form, what it holds, what it computes, what it is",
@@ -104,7 +137,7 @@ def index_page(dialects, written, tables):
     for name, ops in dialects.items():
         first = written.get(name, ("", []))[0].split("\n\n")[0].replace("\n", " ")
         lines.append(f"| [`{name}`]({name}.md) | {len(ops)} | {cell(first)} |")
-    lines += ["", "[Diagnostics](diagnostics.md) lists every code.", "", "## Types", "",
+    lines += ["", "[Diagnostics](diagnostics.md) lists every code, [Compile reports](report.md) every fact of a report.", "", "## Types", "",
               "Scalars: " + " ".join(f"`{t}`" for t in tables["scalar_types"]) + ".", "",
               "Shaped: " + " ".join(f"`{t}<4x[%n]xf32>`" for t in tables["shaped_types"]) + ".", "",
               "Others: " + " ".join(f"`{t}`" for t in tables["opaque_types"]) + ".", "", "## Predicates", "",
@@ -124,7 +157,8 @@ def pages(tables, written):
     for op in tables["ops"]:
         if op["tier"] != "T3":
             dialects.setdefault(op["dialect"], []).append(op)
-    out = {"README.md": index_page(dialects, written, tables), "diagnostics.md": diagnostics_page(tables)}
+    out = {"README.md": index_page(dialects, written, tables), "diagnostics.md": diagnostics_page(tables),
+           "report.md": report_page(tables["report"])}
     for name, ops in dialects.items():
         out[f"{name}.md"] = dialect_page(name, ops, written.get(name, ("", [])), tables)
     return out

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 #include <string>
 #include <vector>
@@ -9,18 +10,21 @@
 #include "common/cache_flags.h"
 #include "common/cli.h"
 #include "common/link_flags.h"
+#include "common/report_flags.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/cache/build_id.h"
 #include "loom/command/cmd_core.h"
 #include "loom/command/emit.h"
 #include "loom/command/launch_config.h"
 #include "loom/command/prepare.h"
+#include "loom/command/report.h"
 #include "loom/command/schedule.h"
 #include "loom/dialect/op_info.h"
 #include "loom/dialect/verify.h"
 #include "loom/pass/pass_context.h"
 #include "loom/pass/runner.h"
 #include "loom/target/x86/compile.h"
+#include "loom/target/x86/report.h"
 #include "loom/text/printer.h"
 
 namespace {
@@ -41,6 +45,7 @@ constexpr ToolInfo kInfo{
 struct Options {
   LinkFlags link;
   CacheFlags cache;
+  ReportFlags report;
   std::string format;
   std::string product;
   std::string target;
@@ -85,6 +90,7 @@ std::vector<std::string> module_pass_choices() {
 void declare(CLI::App& app, Options& options) {
   options.link.declare(app);
   options.cache.declare(app);
+  options.report.declare(app);
   app.add_option(
          "--format", options.format,
          "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
@@ -156,7 +162,7 @@ class PassObserver {
         fmt::print(stderr, "// after {}\n{}", pass, print_text(module));
       };
     }
-    if (options_.time_passes) {
+    if (options_.time_passes || options_.report.wanted()) {
       hooks.timing = [this](std::string_view pass, double seconds) {
         times_.emplace_back(pass, seconds);
       };
@@ -172,13 +178,16 @@ class PassObserver {
     }
   }
 
+  const std::vector<std::pair<std::string, double>>& times() const { return times_; }
+
   void print_times() const {
+    if (!options_.time_passes) return;
     double total = 0;
     for (const auto& [pass, seconds] : times_) {
       fmt::print(stderr, "{:>10.3f} ms  {}\n", seconds * 1e3, pass);
       total += seconds;
     }
-    if (options_.time_passes) fmt::print(stderr, "{:>10.3f} ms  total\n", total * 1e3);
+    fmt::print(stderr, "{:>10.3f} ms  total\n", total * 1e3);
   }
 
  private:
@@ -187,8 +196,9 @@ class PassObserver {
 };
 
 std::optional<Module> link_inputs(Tool& tool, const Options& options, bool commands) {
-  // Only published requests and the hazard check need to see device bodies.
-  const bool bodies = !commands || !options.request_folder.empty() || options.check_hazards;
+  // Only published requests, the hazard check and the source's hash need to see device bodies.
+  const bool bodies = !commands || !options.request_folder.empty() || options.check_hazards ||
+                      options.report.wanted();
   auto loaded = load_inputs(tool, options.link, {.defer_kernel_bodies = !bodies});
   auto link_settings = link_options(tool, options.link);
   if (!loaded || !link_settings) return std::nullopt;
@@ -197,6 +207,15 @@ std::optional<Module> link_inputs(Tool& tool, const Options& options, bool comma
   // Preparation names a launched kernel that nobody defines in its own words.
   link_settings->keep_kernel_declarations = commands;
   return link(loaded->inputs, loaded->libraries, *link_settings, tool.diagnostics());
+}
+
+// What decides a command product besides the source and its bindings.
+std::vector<std::string> command_flags(const Options& options) {
+  std::vector<std::string> flags = {"format=loom-command"};
+  if (options.max_request_classes != 0) {
+    flags.push_back(fmt::format("max_request_classes={}", options.max_request_classes));
+  }
+  return flags;
 }
 
 ExitCode compile_commands(Tool& tool, const Options& options) {
@@ -209,6 +228,8 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   if (prepare_options.roots.empty()) {
     return tool.usage_error("the inputs define no public command program; name one with --root");
   }
+  Report report;
+  if (options.report.wanted()) report = options.report.start(*linked, options.link);
   PassObserver observer(options);
   prepare_options.hooks = observer.hooks();
   prepare_options.check_hazards = options.check_hazards;
@@ -238,8 +259,14 @@ ExitCode compile_commands(Tool& tool, const Options& options) {
   observer.print_times();
   if (!plan) return tool.result();
   observer.print_plan(*plan);
+  report_plan(*plan, report);
+  ReportFlags::add_steps(observer.times(), report);
+  if (!options.target.empty()) report.identity.set(FieldId::Target, options.target);
+  report.identity.set(FieldId::Flags, command_flags(options));
+  if (!options.report.stage(tool, output.outputs(), report)) return tool.result();
   const auto emitted = output.finish(*plan);
   if (!emitted) tool.report_write(emitted.error());
+  if (emitted) options.report.print(report);
   if (emitted && !options.print_schedule.empty()) {
     for (const PreparedProgram& program : plan->programs) {
       tool.print(options.print_schedule == "dot" ? schedule_dot({*plan, program})
@@ -273,6 +300,22 @@ std::vector<OpId> find_kernels(Tool& tool, const Module& module,
   return kernels;
 }
 
+// Times what is not a pass of preparation or code generation.
+class Steps {
+ public:
+  void begins() { begin_ = std::chrono::steady_clock::now(); }
+  void ends(std::string name) {
+    const auto now = std::chrono::steady_clock::now();
+    times_.emplace_back(std::move(name), std::chrono::duration<double>(now - begin_).count());
+    begin_ = now;
+  }
+  const std::vector<std::pair<std::string, double>>& times() const { return times_; }
+
+ private:
+  std::vector<std::pair<std::string, double>> times_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
 // The same bytes, from the cache where it has them.
 std::optional<std::string> compile_cached(const Module& module, std::span<const OpId> kernels,
                                           OutputForm form, const X86Options& target, Cache* cache,
@@ -296,33 +339,60 @@ std::optional<std::string> compile_cached(const Module& module, std::span<const 
   return code;
 }
 
+bool stage(Tool& tool, OutputSet& outputs, const std::string& path, std::string_view content) {
+  const auto added = outputs.add(path, content);
+  if (!added) tool.report_write(added.error());
+  return added.has_value();
+}
+
 ExitCode compile_kernels(Tool& tool, const Options& options) {
   auto target = parse_x86_target(options.target, {}, tool.diagnostics());
   if (!target) return tool.result();
   if (options.denormals == "flush") target->denormals = DenormalMode::Flush;
+  Steps steps;
   std::optional<Module> linked = link_inputs(tool, options, false);
   if (!linked) return tool.result();
+  steps.ends("link");
   const std::vector<OpId> kernels = find_kernels(tool, *linked, options.link.root_names());
   if (tool.result() != ExitCode::Success) return tool.result();
   if (kernels.empty()) return tool.usage_error("the inputs define no kernel to compile");
   const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
+  Report report;
+  if (options.report.wanted()) {
+    report = options.report.start(*linked, options.link);
+    steps.begins();
+  }
   PassContext context(*linked, tool.diagnostics());
-  if (!expand_kernels(context, kernels, x86_selection())) return tool.result();
+  SelectOptions selection = x86_selection();
+  std::vector<TemplateChoice> choices;
+  if (options.report.wanted()) selection.choices = &choices;
+  if (!expand_kernels(context, kernels, selection)) return tool.result();
+  steps.ends("select-templates");
   if (PassObserver(options).wants("select-templates")) {
     fmt::print(stderr, "// after select-templates\n{}", print_text(*linked));
   }
   Progress progress("compiling kernels");
-  const auto cache = options.cache.open(tool);
+  // A report is about how code is made, so code that was made before does not serve it.
+  const auto cache = options.report.wanted() ? nullptr : options.cache.open(tool);
   const auto code =
-      compile_cached(*linked, kernels, form, *target, cache.get(), tool.diagnostics());
+      options.report.wanted()
+          ? compile_x86_reported(*linked, kernels, form, *target, report, tool.diagnostics())
+          : compile_cached(*linked, kernels, form, *target, cache.get(), tool.diagnostics());
   if (!code) return tool.result();
+  OutputSet outputs;
+  report_templates(*linked, choices, report);
+  ReportFlags::add_steps(steps.times(), report);
+  if (!options.report.stage(tool, outputs, report)) return tool.result();
   if (!options.launch_config.empty()) {
     const auto config = write_launch_config(
         *linked, kernels, target_identity(options.target)->facts, tool.diagnostics());
     if (!config) return tool.result();
-    tool.write_output(options.launch_config, *config);
+    if (!stage(tool, outputs, options.launch_config, *config)) return tool.result();
   }
-  tool.write_output(options.output, *code);
+  if (!stage(tool, outputs, options.output, *code)) return tool.result();
+  const auto written = outputs.commit();
+  if (!written) tool.report_write(written.error());
+  if (written) options.report.print(report);
   return tool.result();
 }
 
@@ -375,9 +445,15 @@ ExitCode compile_module(Tool& tool, const Options& options) {
 }
 
 ExitCode run(Tool& tool, const Options& options) {
+  if (!options.report.output.empty() && !options.report.wanted()) {
+    return tool.usage_error("--compile-report-output needs --compile-report");
+  }
   if (options.product == "module") {
     if (!options.format.empty() || !options.target.empty()) {
       return tool.usage_error("--product=module is text; it takes no --format and no --target");
+    }
+    if (options.report.wanted()) {
+      return tool.usage_error("--compile-report is of kernels and command programs");
     }
     return compile_module(tool, options);
   }

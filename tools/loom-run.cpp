@@ -4,14 +4,18 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/cache_flags.h"
 #include "common/cli.h"
+#include "common/debug_flags.h"
 #include "common/link_flags.h"
 #include "common/operands.h"
+#include "common/watchdog.h"
 #include "loom/api/interpret.h"
 #include "loom/api/profile_state.h"
 #include "loom/bytecode/bytecode.h"
@@ -19,6 +23,7 @@
 #include "loom/command/schedule.h"
 #include "loom/dialect/verify.h"
 #include "loom/runtime/cpu/cpu_device.h"
+#include "loom/runtime/dump.h"
 #include "loom/runtime/host/host_code.h"
 #include "loom/runtime/parameters/parameter_file.h"
 #include "loom/target/x86/compile.h"
@@ -38,6 +43,8 @@ constexpr ToolInfo kInfo{
 struct Flags {
   LinkFlags link;
   CacheFlags cache;
+  DebugFlags debug;
+  TimeoutFlag timeout;
   OperandFlags operands;
   std::string device = "cpu";
   std::vector<std::string> parameters;
@@ -45,6 +52,7 @@ struct Flags {
   uint64_t repeat = 1;
   bool time = false;
   std::string profile;
+  std::string dump;
   std::string print_schedule;
   std::string denormals = "keep";
 };
@@ -60,6 +68,8 @@ void declare(CLI::App& app, Flags& flags) {
       ->take_all();
   flags.operands.declare(app);
   flags.cache.declare(app);
+  flags.debug.declare(app);
+  flags.timeout.declare(app);
   app.add_option(
          "--executable", flags.executables,
          "satisfy an entry with an ELF object or shared object made elsewhere: @e=FILE[:entry]")
@@ -74,6 +84,10 @@ void declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_flag("--time", flags.time, "print how long each step took");
   app.add_option("--profile", flags.profile, "write a trace of the last issue in Chrome's format");
+  app.add_option(
+      "--dump", flags.dump,
+      "folder for what each dispatch of the last issue left in the storage it was given, "
+      "with an index.json");
   app.add_option("--print-schedule", flags.print_schedule, "print the schedule tree: text or dot")
       ->check(CLI::IsMember({"text", "dot"}));
   app.add_option("--denormals", flags.denormals, "keep denormals, or permit flushing them")
@@ -150,26 +164,47 @@ std::string issue_times(std::vector<double>& microseconds) {
                      microseconds.front(), microseconds.back());
 }
 
-// Issues as often as asked for; the times are empty unless they were asked for, and the last issue
-// is profiled where there is a profile.
+// Issues as often as asked for; the times are empty unless they were asked for. `last` is the last
+// issue where that is to be watched, else empty.
 bool issue_all(Tool& tool, const Flags& flags, Invocation& invocation,
-               std::vector<double>& microseconds, std::optional<api::Profile>& profile) {
+               std::vector<double>& microseconds, const std::function<bool()>& last) {
   if (flags.time)
     microseconds.reserve(static_cast<size_t>(std::min<uint64_t>(flags.repeat, 1 << 20)));
   Progress progress("issuing", flags.repeat);
   for (uint64_t i = 0; i < flags.repeat; ++i) {
     const auto start = std::chrono::steady_clock::now();
-    const bool profiled = profile && i + 1 == flags.repeat;
-    if (!(profiled ? profile->state().issue(invocation, tool.diagnostics())
-                   : invocation.issue(tool.diagnostics()))) {
-      return false;
-    }
+    const bool watched = last && i + 1 == flags.repeat;
+    if (!(watched ? last() : invocation.issue(tool.diagnostics()))) return false;
     const std::chrono::duration<double, std::micro> spent =
         std::chrono::steady_clock::now() - start;
     if (flags.time) microseconds.push_back(spent.count());
     progress.step();
   }
   return true;
+}
+
+// One issue, with what each of its dispatches leaves in storage written to the folder.
+bool issue_dumped(Tool& tool, const Flags& flags, const ProgramView& program,
+                  const Operands& operands, Invocation& invocation, Watchdog& watchdog) {
+  std::vector<StorageDump::Binding> bindings;
+  for (const InterpStorage& storage : operands.named_storage()) {
+    bindings.push_back({storage.name, storage.bytes, operands.type_of(storage.name)});
+  }
+  StorageDump dump(program, flags.dump, std::move(bindings));
+  FileResult<void> written = dump.begin();
+  bool good = written.has_value();
+  if (good) {
+    good = invocation.issue_stepped(
+        [&](uint32_t command) {
+          const auto held = watchdog.hold();
+          dump.after(command, invocation.slab_bytes());
+        },
+        tool.diagnostics());
+    const auto held = watchdog.hold();
+    written = dump.finish(good);
+  }
+  if (!written) tool.report_write(written.error());
+  return good && written.has_value();
 }
 
 // What this build cannot do ends here, before any work.
@@ -186,6 +221,12 @@ std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
   if (flags.link.roots.size() > 1) return tool.usage_error("--root names one program");
   if (flags.device == "interp" && !flags.profile.empty()) {
     return tool.usage_error("--profile needs a device that takes time; --device=interp does not");
+  }
+  if (flags.device == "interp" && !flags.dump.empty()) {
+    return tool.usage_error("--dump needs a device that dispatches; --device=interp does not");
+  }
+  if (!flags.dump.empty() && !flags.profile.empty()) {
+    return tool.usage_error("--dump and --profile both watch the last issue; state one of them");
   }
   return std::nullopt;
 }
@@ -255,6 +296,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!externals) return tool.usage_error("--executable takes @entry=FILE or @entry=FILE:name");
   Diagnostics& diagnostics = tool.diagnostics();
   Steps steps;
+  std::optional<Watchdog> watchdog(std::in_place, tool, flags.timeout);
 
   // Every input is verified.
   auto loaded = steps.run("reading modules", [&] { return load_inputs(tool, flags.link); });
@@ -276,10 +318,11 @@ ExitCode run(Tool& tool, const Flags& flags) {
   }
 
   // The plan is plain data; each kernel it needs is one request.
+  const bool debugged = flags.debug.wanted();
   std::vector<KernelRequest> requests;
   const auto plan = steps.run("preparing", [&] {
     return prepare(
-        *linked, {.roots = {*root}, .target = x86_selection().target},
+        *linked, {.roots = {*root}, .target = x86_selection().target, .locate_requests = debugged},
         [&](KernelRequest&& request) {
           requests.push_back(std::move(request));
           return true;
@@ -302,6 +345,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
 
   std::vector<double> microseconds;
   const auto finish = [&] {
+    watchdog.reset();
     tool.print(operands->print());
     operands->write(tool);
     if (flags.time) tool.print(steps.text() + issue_times(microseconds));
@@ -321,6 +365,12 @@ ExitCode run(Tool& tool, const Flags& flags) {
   HostCodeOptions code_options;
   code_options.jit.denormals =
       flags.denormals == "flush" ? DenormalMode::Flush : DenormalMode::Keep;
+  if (debugged) {
+    // Optimized code has a line in several places, of which a breakpoint takes one.
+    code_options.jit.tier = JitTier::Fast;
+    code_options.engine = JitEngine::create(diagnostics, true);
+  }
+  if (diagnostics.has_errors()) return tool.result();
   const auto cache = flags.cache.open(tool);
   code_options.cache = cache.get();
   code_options.externals = std::move(*externals);
@@ -361,7 +411,15 @@ ExitCode run(Tool& tool, const Flags& flags) {
         ProgramView(*plan, program),
         [&](FileId file) { return std::string_view(tool.files().file(file).path); }));
   }
-  if (!issue_all(tool, flags, *invocation, microseconds, profile)) return tool.result();
+  std::function<bool()> last;
+  if (profile) last = [&] { return profile->state().issue(*invocation, diagnostics); };
+  if (!flags.dump.empty()) {
+    last = [&] {
+      return issue_dumped(tool, flags, {*plan, program}, *operands, *invocation, *watchdog);
+    };
+  }
+  if (!issue_all(tool, flags, *invocation, microseconds, last)) return tool.result();
+  watchdog.reset();
   if (profile) tool.write_output(flags.profile, profile->chrome_trace());
   if (flags.time && cache) {
     const CacheCounts counts = cache->counts();

@@ -13,8 +13,8 @@ A case (`*.golden`) is prose, then commands with their expected output, then fil
 
 Each command runs in bash with the programs on PATH and the files in the current folder; standard
 output and standard error are compared as one stream, and `exit N` must stand where the status is
-not zero. A case whose prose has a line `needs: shared` reads $SHARED and is skipped without it;
-$SOURCE is this checkout.
+not zero. A case whose prose has a line `needs: shared` reads $SHARED and is skipped without it, one
+with `needs: gdb` is skipped where there is no such program; $SOURCE is this checkout.
 
     run.py [--update] --bin=build/bin CASE...
 """
@@ -22,12 +22,14 @@ $SOURCE is this checkout.
 import argparse
 import difflib
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
 
 SKIPPED = 77
 FILE_MARK = "-- "
+NEEDS_MARK = "needs: "
 TIMEOUT_S = 240
 SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
@@ -71,9 +73,10 @@ def run_case(path, options):
         print(f"{path}: the case has no command line (one that starts with '$ ')")
         return 1
     shared = os.path.abspath(options.shared)
-    if "needs: shared" in prose and not os.path.isdir(shared):
-        print(f"{path}: skipped, {options.shared} is not there")
-        return SKIPPED
+    for need in [line[len(NEEDS_MARK):] for line in prose if line.startswith(NEEDS_MARK)]:
+        if not (os.path.isdir(shared) if need == "shared" else shutil.which(need)):
+            print(f"{path}: skipped, {options.shared if need == 'shared' else need} is not there")
+            return SKIPPED
     environment = dict(os.environ, PATH=os.path.abspath(options.bin) + ":" + os.environ["PATH"],
                        SHARED=shared, SOURCE=SOURCE, LOOM_BIN=os.path.abspath(options.bin),
                        LC_ALL="C.UTF-8")

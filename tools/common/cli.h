@@ -111,9 +111,9 @@ using ToolBody = std::function<ExitCode(Tool&)>;
 
 // Parses the command line with what `setup` declared, runs `body` and returns the exit status:
 // the body's, 2 for wrong usage, 3 when memory runs out. An exception that reaches this point is an
-// internal failure, like a breached LOOM_CHECK: both write a reproducer folder (command line,
-// version, what failed, copies of the inputs) below the system's temporary folder, say where on
-// standard error, and abort.
+// internal failure, like a breached LOOM_CHECK and a crash: all write a reproducer folder (command
+// line, version, what failed, copies of the inputs, a script that repeats it with them) below the
+// system's temporary folder, say where on standard error, and abort.
 int run_main(int argc, const char* const* argv, const ToolInfo& info, const ToolSetup& setup,
              const ToolBody& body);
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -124,6 +126,15 @@ class RunMainDeathTest : public ::testing::Test {
     ::unsetenv("TMPDIR");
     std::filesystem::remove_all(folder_);
   }
+  // The one that a dead process left.
+  std::filesystem::path reproducer() const {
+    std::filesystem::path found;
+    for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
+      if (entry.is_directory()) found = entry.path();
+    }
+    EXPECT_FALSE(found.empty());
+    return found;
+  }
   std::filesystem::path folder_ =
       std::filesystem::path(::testing::TempDir()) / "loom-cli-test-reproducer";
 };
@@ -140,16 +151,49 @@ TEST_F(RunMainDeathTest, BreachedCheckLeavesAReproducer) {
                      return tool.result();
                    }),
                "internal failure: the loom is jammed.*reproducer: ");
-  std::filesystem::path reproducer;
-  for (const auto& entry : std::filesystem::directory_iterator(folder_)) {
-    if (entry.is_directory()) reproducer = entry.path();
-  }
-  ASSERT_FALSE(reproducer.empty());
-  EXPECT_NE(content_of(reproducer / "command.txt").find("in put.loom' 'it'\\''s'"),
-            std::string::npos);
-  EXPECT_EQ(content_of(reproducer / "version.txt"), std::string(tool_version()) + "\n");
-  EXPECT_EQ(content_of(reproducer / "failure.txt").find("the loom is jammed\n"), 0u);
-  EXPECT_EQ(content_of(reproducer / "inputs" / "0-in put.loom"), "some text");
+  const std::filesystem::path made = reproducer();
+  EXPECT_NE(content_of(made / "command.txt").find("in put.loom' 'it'\\''s'"), std::string::npos);
+  EXPECT_EQ(content_of(made / "version.txt"), std::string(tool_version()) + "\n");
+  EXPECT_EQ(content_of(made / "failure.txt").find("the loom is jammed\n"), 0u);
+  EXPECT_EQ(content_of(made / "inputs" / "0-in put.loom"), "some text");
+}
+
+TEST_F(RunMainDeathTest, TheScriptOfAReproducerUsesTheCopies) {
+  std::ofstream(folder_ / "a.loom") << "some text";
+  const std::string input = (folder_ / "a.loom").string();
+  const std::string flag = "--library=" + input;
+  const std::string other = "--output=b" + input;
+  const char* arguments[] = {"loom-example", input.c_str(), flag.c_str(), other.c_str()};
+  EXPECT_EXIT(run_main(
+                  4, arguments, kInfo, [](CLI::App& app) { app.allow_extras(); },
+                  [&](Tool& tool) {
+                    tool.note_input(input);
+                    std::abort();
+                    return tool.result();
+                  }),
+              ::testing::KilledBySignal(SIGABRT), "internal failure: signal 6.*reproducer: ");
+  const std::string script = content_of(reproducer() / "rerun.sh");
+  EXPECT_NE(script.find(" inputs/0-a.loom --library=inputs/0-a.loom " + other), std::string::npos)
+      << script;
+}
+
+TEST_F(RunMainDeathTest, ACrashLeavesAReproducer) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "the sanitizer reports crashes itself";
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+  GTEST_SKIP() << "the sanitizer reports crashes itself";
+#endif
+#endif
+  const char* arguments[] = {"loom-example"};
+  EXPECT_EXIT(run_main(
+                  1, arguments, kInfo, [](CLI::App&) {},
+                  [](Tool& tool) {
+                    std::raise(SIGSEGV);
+                    return tool.result();
+                  }),
+              ::testing::KilledBySignal(SIGSEGV), "internal failure: signal 11.*--device=interp");
+  EXPECT_EQ(content_of(reproducer() / "command.txt").find("cd "), 0u);
 }
 
 TEST_F(RunMainDeathTest, EscapedExceptionIsAnInternalFailure) {

@@ -211,6 +211,18 @@ std::vector<InterpStorage> Operands::named_storage() const {
   return all;
 }
 
+std::optional<ArrayType> Operands::type_of(const std::string& name) const {
+  std::vector<const Operand*> all;
+  for (const Input& input : inputs_) all.push_back(&input.operand);
+  for (const auto* const list : {&fills_, &outputs_, &prints_}) {
+    for (const Operand& operand : *list) all.push_back(&operand);
+  }
+  for (const Operand* const operand : all) {
+    if (operand->name == name && operand->type) return operand->type;
+  }
+  return std::nullopt;
+}
+
 std::string Operands::print() const {
   std::string text;
   for (const Operand& shown : prints_) {

@@ -44,6 +44,8 @@ class Operands {
   void bind(Invocation& invocation, Diagnostics& diagnostics) const;
   // The bindings by name, once allocated.
   std::vector<InterpStorage> named_storage() const;
+  // The first type that a flag states for the binding.
+  std::optional<ArrayType> type_of(const std::string& name) const;
 
   // What --print shows, in its order.
   std::string print() const;

@@ -1,8 +1,15 @@
 #include "common/reproducer.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <csignal>
+#include <cstddef>
 #include <cstdio>
 #include <filesystem>
 #include <mutex>
@@ -25,7 +32,8 @@ struct Input {
 
 struct Record {
   std::mutex mutex;
-  std::string command;
+  std::string program;  // that runs, where the system tells
+  std::vector<std::string> arguments;
   std::vector<Input> inputs;
 };
 Record& record() {
@@ -51,9 +59,49 @@ std::string quote(std::string_view argument) {
   return out + "'";
 }
 
+std::string command_line(const std::vector<std::string>& arguments) {
+  std::string command;
+  for (const std::string& argument : arguments) {
+    command += (command.empty() ? "" : " ") + quote(argument);
+  }
+  return command;
+}
+
+// Of an input's copy, in the folder of the reproducer.
+std::string copy_name(size_t index, const Input& input) {
+  return fmt::format("inputs/{}-{}", index, fs::path(input.path).filename().string());
+}
+
+// Flags name files as `FILE`, `--flag=FILE` or `--flag=%name=TYPE:FILE`.
+std::string with_copy(const std::string& argument, const std::vector<Input>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string& path = inputs[i].path;
+    if (inputs[i].content || !argument.ends_with(path)) continue;
+    const size_t begin = argument.size() - path.size();
+    if (begin != 0 && argument[begin - 1] != '=' && argument[begin - 1] != ':') continue;
+    return argument.substr(0, begin) + copy_name(i, inputs[i]);
+  }
+  return argument;
+}
+
+std::string rerun_script(const Record& state) {
+  std::vector<std::string> arguments;
+  for (const std::string& argument : state.arguments) {
+    arguments.push_back(with_copy(argument, state.inputs));
+  }
+  if (!arguments.empty() && !state.program.empty()) arguments[0] = state.program;
+  std::string script =
+      "#!/bin/sh\n# Repeats the failure with the copies of its inputs.\n"
+      "cd \"$(dirname \"$0\")\" || exit\nexec " +
+      command_line(arguments);
+  for (size_t i = 0; i < state.inputs.size(); ++i) {
+    if (state.inputs[i].content) script += " < " + quote(copy_name(i, state.inputs[i]));
+  }
+  return script + "\n";
+}
+
 void copy_input(const fs::path& folder, size_t index, const Input& input) {
-  const fs::path target =
-      folder / fmt::format("{}-{}", index, fs::path(input.path).filename().string());
+  const fs::path target = folder / copy_name(index, input);
   if (input.content) {
     (void)write_file(target.string(), *input.content);
     return;
@@ -75,18 +123,21 @@ std::string write_reproducer(const std::string& failure) {
   const fs::path folder(pattern);
   const std::string work = fs::current_path(error).string();
   (void)write_file((folder / "command.txt").string(),
-                   fmt::format("cd {}\n{}\n", quote(work), state.command));
+                   fmt::format("cd {}\n{}\n", quote(work), command_line(state.arguments)));
+  (void)write_file((folder / "rerun.sh").string(), rerun_script(state));
   (void)write_file((folder / "version.txt").string(), fmt::format("{}\n", tool_version()));
   (void)write_file((folder / "failure.txt").string(), failure);
   if (!state.inputs.empty()) fs::create_directory(folder / "inputs", error);
   for (size_t i = 0; i < state.inputs.size(); ++i) {
-    copy_input(folder / "inputs", i, state.inputs[i]);
+    copy_input(folder, i, state.inputs[i]);
   }
   return pattern;
 }
 
-void on_check_failed(const char* file, int line, const char* condition, const char* message) {
-  const std::string failure = fmt::format("{}\n{}:{}: {}\n", message, file, line, condition);
+// Once: an abort follows a failed check.
+void report_failure(const std::string& failure) {
+  static std::atomic<bool> reported = false;
+  if (reported.exchange(true)) return;
   std::fputs(fmt::format("internal failure: {}", failure).c_str(), stderr);
   const std::string folder = write_reproducer(failure);
   if (folder.empty()) {
@@ -97,18 +148,53 @@ void on_check_failed(const char* file, int line, const char* condition, const ch
   std::fflush(stderr);
 }
 
+void on_check_failed(const char* file, int line, const char* condition, const char* message) {
+  report_failure(fmt::format("{}\n{}:{}: {}\n", message, file, line, condition));
+}
+
+// What is called here may wait for a lock that the failing code holds, so the time is limited; a
+// reproducer that is lost now and then is better than none.
+void on_signal(int signal) {
+  constexpr unsigned kSeconds = 10;
+  std::signal(signal, SIG_DFL);
+  ::alarm(kSeconds);
+  const bool memory = signal == SIGSEGV || signal == SIGBUS;
+  report_failure(fmt::format("signal {} ({}){}\n", signal, ::strsignal(signal),
+                             memory ? "\na kernel that leaves its buffers ends like this, too; "
+                                      "--device=interp checks every access"
+                                    : ""));
+  std::raise(signal);
+}
+
+// Where nobody else has a handler, as sanitizers do. On a stack of its own, as the other one may be
+// used up.
+void install_signal_handlers() {
+  static std::array<std::byte, 1 << 16> stack;
+  stack_t own{};
+  own.ss_sp = stack.data();
+  own.ss_size = stack.size();
+  ::sigaltstack(&own, nullptr);
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT}) {
+    struct sigaction old{};
+    if (::sigaction(signal, nullptr, &old) != 0 || old.sa_handler != SIG_DFL) continue;
+    struct sigaction made{};
+    made.sa_handler = on_signal;
+    made.sa_flags = SA_ONSTACK;
+    ::sigaction(signal, &made, nullptr);
+  }
+}
+
 }  // namespace
 
 void install_reproducer(int argc, const char* const* argv) {
   Record& state = record();
   const std::lock_guard lock(state.mutex);
-  state.command.clear();
+  state.arguments.assign(argv, argv + argc);
   state.inputs.clear();
-  for (int i = 0; i < argc; ++i) {
-    if (i != 0) state.command.push_back(' ');
-    state.command += quote(argv[i]);
-  }
+  std::error_code unknown;
+  state.program = fs::read_symlink("/proc/self/exe", unknown).string();
   set_check_handler(on_check_failed);
+  install_signal_handlers();
 }
 
 void add_reproducer_input(const std::string& path) {

@@ -5,7 +5,8 @@
 
 namespace loom {
 
-// Remembers the command line and installs the check handler. Once per process.
+// Remembers the command line and installs the check handler, and one for the signals that end a
+// process where no other one is. Once per process.
 void install_reproducer(int argc, const char* const* argv);
 
 // Adds a file whose copy belongs into a reproducer; with `content`, that content instead (standard

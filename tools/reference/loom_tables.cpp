@@ -8,6 +8,7 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/attr.h"
 #include "loom/pass/runner.h"
+#include "loom/report/report.h"
 
 namespace loom {
 namespace {
@@ -96,8 +97,30 @@ ordered_json op_json(const OpInfo& info) {
   return op;
 }
 
+ordered_json report_json() {
+  ordered_json fields = ordered_json::array();
+  for (const FieldInfo& field : all_report_fields()) {
+    ordered_json columns = ordered_json::array();
+    for (const ColumnInfo& column : field.columns) {
+      columns.push_back({{"name", column.name},
+                         {"form", field_form_name(column.form)},
+                         {"unit", column.unit},
+                         {"doc", column.doc}});
+    }
+    fields.push_back({{"name", field.name},
+                      {"kind", field_kind_name(field.kind)},
+                      {"form", field_form_name(field.form)},
+                      {"unit", field.unit},
+                      {"level", report_level_name(field.level)},
+                      {"doc", field.doc},
+                      {"columns", std::move(columns)}});
+  }
+  return {{"schema", kReportSchema}, {"fields", std::move(fields)}};
+}
+
 ordered_json tables() {
   ordered_json out;
+  out["report"] = report_json();
   for (const OpKind kind : kAllOpKinds) out["ops"].push_back(op_json(op_info(kind)));
   const auto add_enum = [&](std::string_view name, EnumId id) {
     out["enums"].push_back(

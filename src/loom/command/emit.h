@@ -25,6 +25,8 @@ class CommandSetOutput {
   explicit CommandSetOutput(EmitPaths paths) : paths_(std::move(paths)) {}
 
   FileResult<void> add_request(const KernelRequest& request);
+  // What else appears with the product may be staged here.
+  OutputSet& outputs() { return outputs_; }
   FileResult<void> finish(const PreparedPlan& plan);
 
  private:

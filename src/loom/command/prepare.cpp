@@ -102,9 +102,9 @@ bool check_program_effects(const Module& module, OpId root, Diagnostics& diagnos
 
 // Makes, hands over and forgets one request after the other.
 bool publish(PassContext& context, const Projection& projection, const EntryTable& entries,
-             uint32_t limit, PreparedPlan& plan, const RequestRecipient& recipient) {
+             const PrepareOptions& options, PreparedPlan& plan, const RequestRecipient& recipient) {
   const Module& module = context.module();
-  const auto classified = classify(context, entries, limit, plan);
+  const auto classified = classify(context, entries, options.max_request_classes, plan);
   if (!classified) return false;
   const Classification& found = *classified;
   uint32_t ordinal = 0;
@@ -115,7 +115,8 @@ bool publish(PassContext& context, const Projection& projection, const EntryTabl
     const ProjectedKernel& projected = projection.at(symbol_name(module, of.kernel));
     // A dispatch may state a size of its own.
     const bool fixed = projected.fixed_size == of.size && !projected.uses_target;
-    auto request = make_request(context, of, found.decisions[found.decisions_of[i]], fixed);
+    auto request = make_request(context, of, found.decisions[found.decisions_of[i]], fixed,
+                                options.locate_requests);
     if (!request) return false;
     request->ordinal = ordinal;
     plan.entries[i].request = static_cast<int32_t>(ordinal++);
@@ -204,8 +205,7 @@ std::optional<PreparedPlan> prepare(Module& module, const PrepareOptions& option
     }
     if (diagnostics.has_errors()) return std::nullopt;
   }
-  if (recipient &&
-      !publish(context, *projection, entries, options.max_request_classes, plan, recipient)) {
+  if (recipient && !publish(context, *projection, entries, options, plan, recipient)) {
     return std::nullopt;
   }
   return plan;

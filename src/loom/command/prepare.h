@@ -21,6 +21,9 @@ struct KernelRequest {
   std::string symbol;       // without '@'
   std::string export_name;  // artifact name
   std::string bytecode;
+  // The same module with locations and names, where PrepareOptions asks for it; it compiles to the
+  // same code with line tables, and is no key of anything but that.
+  std::string located;
 };
 
 // Receives requests as each is complete; ownership moves to the recipient. Publication is
@@ -50,6 +53,7 @@ struct PrepareOptions {
   // What is known of the target of the kernels; folds launch configurations. Requests do not depend
   // on it.
   TargetFacts target;
+  bool locate_requests = false;     // makes KernelRequest::located
   PassWorkspace* tables = nullptr;  // lent to the passes, which keep their memory in it
 };
 

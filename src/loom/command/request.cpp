@@ -175,7 +175,8 @@ bool state_storage(Module& request, OpId kernel, const RequestClass& of) {
 }  // namespace
 
 std::optional<KernelRequest> make_request(PassContext& of_module, const RequestClass& of,
-                                          const KernelDecisions& decisions, bool fixed_size) {
+                                          const KernelDecisions& decisions, bool fixed_size,
+                                          bool located) {
   const Module& module = of_module.module();
   Module request = rooted_copy(module, of.kernel);
   OpId copy = request.region(request.body()).first;
@@ -203,7 +204,8 @@ std::optional<KernelRequest> make_request(PassContext& of_module, const RequestC
   return KernelRequest{.ordinal = 0,
                        .symbol = std::string(symbol_text(module, of.kernel)),
                        .export_name = std::string(export_name(module, of.kernel)),
-                       .bytecode = write_bytecode(request, {.strip = true})};
+                       .bytecode = write_bytecode(request, {.strip = true}),
+                       .located = located ? write_bytecode(request) : std::string()};
 }
 
 }  // namespace loom

@@ -18,8 +18,10 @@ namespace loom {
 //
 // Applied families are replaced by exact calls where every target would decide alike; otherwise the
 // request carries the implementations that are left to choose from. The module of `context` is read
-// only; its tables and diagnostics are used. Nothing when an error was reported.
+// only; its tables and diagnostics are used. `located` asks for the form with places besides.
+// Nothing when an error was reported.
 std::optional<KernelRequest> make_request(PassContext& context, const RequestClass& of,
-                                          const KernelDecisions& decisions, bool fixed_size);
+                                          const KernelDecisions& decisions, bool fixed_size,
+                                          bool located);
 
 }  // namespace loom

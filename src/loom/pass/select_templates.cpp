@@ -87,6 +87,8 @@ class Selector {
   void enter(OpId op, unsigned region);
 
   bool select(OpId apply);
+  void record(OpId apply, OpId chosen, std::span<const OpId> candidates,
+              std::span<const Verdict> verdicts);
   void rewrite(OpId apply, OpId chosen);
   bool check_call(OpId call);
   void report_none(OpId apply, std::span<const OpId> candidates, std::span<const Verdict> verdicts);
@@ -383,8 +385,24 @@ bool Selector::select(OpId apply) {
     report.notes.push_back({module_.location(rival), text_of(rival) + " is here"});
     return false;
   }
+  if (options_.choices != nullptr) record(apply, best, candidates, verdicts);
   rewrite(apply, best);
   return true;
+}
+
+void Selector::record(OpId apply, OpId chosen, std::span<const OpId> candidates,
+                      std::span<const Verdict> verdicts) {
+  using Outcome = TemplateChoice::Outcome;
+  const StringId family = module_.attr(apply, attr_slot(TemplateApply, "family")).string();
+  for (size_t i = 0; i < candidates.size(); ++i) {
+    Outcome outcome = candidates[i] == chosen ? Outcome::Chosen : Outcome::Outranked;
+    if (verdicts[i].state == false) outcome = Outcome::Rejected;
+    if (!verdicts[i].state.has_value()) outcome = Outcome::Unknown;
+    options_.choices->push_back({std::string(symbol_text(module_, root_)), module_.location(apply),
+                                 std::string(module_.strings.text(family)),
+                                 std::string(symbol_text(module_, candidates[i])),
+                                 priority_of(candidates[i]), outcome, verdicts[i].reason});
+  }
 }
 
 // The best of the open candidates names the missing fact.
@@ -481,6 +499,11 @@ bool Selector::check_call(OpId call) {
 }
 
 }  // namespace
+
+std::string_view outcome_name(TemplateChoice::Outcome outcome) {
+  constexpr std::string_view kNames[] = {"chosen", "outranked", "rejected", "unknown"};
+  return kNames[static_cast<size_t>(outcome)];
+}
 
 bool uses_templates(const Module& module, OpId root) {
   bool found = false;

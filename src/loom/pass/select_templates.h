@@ -1,13 +1,35 @@
 // select-templates: decides which implementation each template.apply calls.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "loom/dialect/target_info.h"
 #include "loom/pass/pass_context.h"
 
 namespace loom {
+
+// What was decided about one implementation at one template.apply.
+struct TemplateChoice {
+  enum class Outcome : uint8_t {
+    Chosen,
+    Outranked,  // its conditions hold, but another's priority is greater
+    Rejected,   // a condition does not hold
+    Unknown,    // a condition is not proven
+  };
+  std::string root;  // symbol of the kernel or function whose body held the apply
+  Location place;    // of the apply
+  std::string family;
+  std::string candidate;
+  int64_t priority = 0;
+  Outcome outcome = Outcome::Chosen;
+  std::string reason;  // the condition that decided; empty where all hold
+};
+// "chosen", "outranked", "rejected", "unknown"
+std::string_view outcome_name(TemplateChoice::Outcome outcome);
 
 struct SelectOptions {
   // Final selection counts what is unknown as not proven and reports an apply without a proven
@@ -18,6 +40,8 @@ struct SelectOptions {
   TargetFacts target;
   // What `codegen_format` of the compiled target is, "" when unknown.
   std::string format;
+  // Receives every implementation that was considered where one was chosen; may be null.
+  std::vector<TemplateChoice>* choices = nullptr;
 };
 
 // Replaces each template.apply in the root by a template.call of the implementation with the

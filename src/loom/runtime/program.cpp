@@ -159,6 +159,15 @@ bool Invocation::bind(std::string_view name, std::span<std::byte> storage,
   return false;
 }
 
+bool Invocation::issue_stepped(const StepObserver& after, Diagnostics& diagnostics) {
+  if (unbound_ != 0) {
+    report_unbound(diagnostics);
+    return false;
+  }
+  run_stepped(after);
+  return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
+}
+
 bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
   if (unbound_ != 0) {
     report_unbound(diagnostics);

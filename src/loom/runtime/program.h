@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -122,6 +123,12 @@ class Invocation {
   }
   // The same, and records each dispatch. Slower, as it takes the time and a lock for each.
   bool issue_traced(Trace& trace, Diagnostics& diagnostics);
+  // The same one dispatch after the other in textual order, which is one of the program's orders,
+  // on the calling thread; `after` is told of each command once it is done.
+  using StepObserver = std::function<void(uint32_t command)>;
+  bool issue_stepped(const StepObserver& after, Diagnostics& diagnostics);
+  // What transients lie in (Program::slab()).
+  virtual std::span<const std::byte> slab_bytes() const = 0;
 
   const Program& program() const { return program_; }
   // The size of the storage that row `row` of the bindings has; 0 without any.
@@ -134,6 +141,7 @@ class Invocation {
   virtual void place(uint32_t row, std::byte* base) = 0;
   virtual void run() = 0;
   virtual void run_traced(Trace& trace) = 0;
+  virtual void run_stepped(const StepObserver& after) = 0;
   // The indirect counts of a command cannot be numbered. From any thread of the issue.
   void note_overflow(uint32_t command) { overflow_.store(command, std::memory_order_relaxed); }
 

@@ -20,8 +20,10 @@ class NoInvocation final : public Invocation {
   void place(uint32_t row, std::byte* base) override { placed.emplace_back(row, base); }
   void run() override { ++runs; }
   void run_traced(Trace&) override { ++runs; }
+  void run_stepped(const StepObserver&) override { ++runs; }
 
  public:
+  std::span<const std::byte> slab_bytes() const override { return {}; }
   std::vector<std::pair<uint32_t, std::byte*>> placed;
   int runs = 0;
 };

@@ -227,6 +227,15 @@ void CpuInvocation::run_traced(Trace& trace) {
   trace_ = nullptr;
 }
 
+// Records are in textual order.
+void CpuInvocation::run_stepped(const StepObserver& after) {
+  const std::vector<DispatchRecord>& records = cpu_.flat_.records;
+  for (uint32_t i = 0; i < records.size(); ++i) {
+    run_records(i, i + 1);
+    after(records[i].command);
+  }
+}
+
 void CpuInvocation::run_records(uint32_t first, uint32_t last) const {
   const uint64_t* const slots = slots_.data();
   const DispatchRecord* const end = cpu_.flat_.records.data() + last;

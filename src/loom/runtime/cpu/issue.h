@@ -61,11 +61,13 @@ class CpuInvocation final : public Invocation {
   ~CpuInvocation() noexcept override { cpu_.give_slab(std::move(slab_)); }
   // The same as note_overflow, for the code that reads counts.
   static void counts_overflow(uint64_t invocation, uint64_t command);
+  std::span<const std::byte> slab_bytes() const override { return slab_.bytes(); }
 
  protected:
   void place(uint32_t row, std::byte* base) override;
   void run() override;
   void run_traced(Trace& trace) override;
+  void run_stepped(const StepObserver& after) override;
 
  private:
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();

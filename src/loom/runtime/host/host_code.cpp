@@ -36,6 +36,11 @@ struct Compiled {
   Diagnostics diagnostics;
 };
 
+// What is compiled: with places where they are known, since the code then has line tables.
+std::string_view bytes_of(const KernelRequest& request) {
+  return request.located.empty() ? request.bytecode : request.located;
+}
+
 // Code from the cache, or made and stored there. An entry that does not load is made again.
 std::optional<JitKernel> code_for(const KernelRequest& request, const Module& module, OpId kernel,
                                   JitEngine& engine, const HostCodeOptions& options,
@@ -44,7 +49,7 @@ std::optional<JitKernel> code_for(const KernelRequest& request, const Module& mo
     return engine.add(module, kernel, options.jit, diagnostics);
   }
   const std::string identity = jit_identity(options.jit);
-  const std::string_view parts[] = {build_id(), identity, request.symbol, request.bytecode};
+  const std::string_view parts[] = {build_id(), identity, request.symbol, bytes_of(request)};
   const std::string key = cache_key(parts);
   if (const auto object = options.cache->get(key)) {
     Diagnostics unusable;
@@ -81,7 +86,7 @@ std::shared_ptr<const HostKernel> compile_alone(const KernelRequest& request,
                                                 Diagnostics& diagnostics) {
   SourceFiles files;
   const std::string name = fmt::format("kernel-{}.loombc", request.ordinal);
-  auto module = load_module(files, request.bytecode, name, diagnostics);
+  auto module = load_module(files, std::string(bytes_of(request)), name, diagnostics);
   if (!module) return nullptr;
   const OpId kernel = module->symbol(request.symbol);
   if (!kernel.valid() || module->op(kernel).kind != OpKind::KernelDef) {

@@ -14,15 +14,27 @@ namespace loom {
 using enum OpKind;
 
 BodyLowering::BodyLowering(const Module& module, const LoweringPlan& plan, llvm::Module& target,
-                           llvm::IRBuilderBase& builder, bool converts_half)
+                           llvm::IRBuilderBase& builder, bool converts_half,
+                           const LoweringAids& aids)
     : module_(module),
       plan_(plan),
+      aids_(aids),
       target_(target),
       builder_(builder),
       floats_(builder, converts_half),
       values_(module.value_count()) {}
 
 BodyLowering::~BodyLowering() = default;
+
+void BodyLowering::begin_function(llvm::Function& function, std::string_view name, OpId op) {
+  if (aids_.lines == nullptr) return;
+  aids_.lines->begin(function, name, op);
+  locate(op);
+}
+
+void BodyLowering::locate(OpId op) {
+  if (aids_.lines != nullptr) builder_.SetCurrentDebugLocation(aids_.lines->at(op));
+}
 
 // --- values -------------------------------------------------------------------------------------
 
@@ -123,6 +135,8 @@ void BodyLowering::begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQuer
 }
 
 void BodyLowering::end_kernel() {
+  locate(kernel_);
+  note_roots();
   queries_ = nullptr;
   kernel_ = OpId();
 }
@@ -188,6 +202,7 @@ void BodyLowering::run_frames(size_t until) {
 }
 
 void BodyLowering::lower_op(OpId op) {
+  locate(op);
   switch (module_.op(op).kind) {
     case ScfFor:
       return open_for(op);
@@ -222,9 +237,15 @@ void BodyLowering::lower_op(OpId op) {
 
 void BodyLowering::end_region(OpId terminator) {
   Components yielded;
-  if (terminator.valid()) yielded = components_of(module_.operands(terminator));
+  if (terminator.valid()) {
+    locate(terminator);
+    yielded = components_of(module_.operands(terminator));
+  } else if (frames_.back().op.valid()) {
+    locate(frames_.back().op);
+  }
   switch (frames_.back().kind) {
     case Frame::Kind::For:
+      locate(frames_.back().op);  // the test for another round
       return close_for(yielded);
     case Frame::Kind::If:
       return close_if(yielded);
@@ -237,6 +258,7 @@ void BodyLowering::end_region(OpId terminator) {
     case Frame::Kind::Call: {
       const OpId call = frames_.back().op;
       frames_.pop_back();
+      if (aids_.lines != nullptr) aids_.lines->leave_call();
       return bind_all(results_of(call), yielded);
     }
     case Frame::Kind::Body:
@@ -249,6 +271,7 @@ void BodyLowering::open_for(OpId op) {
   const ValueId low = operand_group(module_, op, operand_slot(ScfFor, "lo"))[0];
   const ValueId high = operand_group(module_, op, operand_slot(ScfFor, "hi"))[0];
   const bool is_offset = module_.types.is(module_.type_of(low), ScalarKind::Offset);
+  note_pipeline(op);
   Frame frame{.kind = Frame::Kind::For, .op = op};
   frame.initial = components_of(operand_group(module_, op, operand_slot(ScfFor, "init")));
   frame.before = builder_.GetInsertBlock();

@@ -14,7 +14,9 @@
 #include <unordered_set>
 #include <vector>
 
+#include "loom/target/llvm/debug_lines.h"
 #include "loom/target/llvm/float_ops.h"
+#include "loom/target/llvm/notes.h"
 #include "loom/target/llvm/plan.h"
 
 namespace llvm {
@@ -41,15 +43,28 @@ class KernelQueries {
   virtual llvm::Value* private_copy() = 0;
 };
 
+// Who watches the lowering; either may be null.
+struct LoweringAids {
+  DebugLines* lines = nullptr;
+  CodegenNotes* notes = nullptr;
+};
+
 class BodyLowering {
  public:
   // All four must outlive the lowering; `builder` is moved from function to function.
   BodyLowering(const Module& module, const LoweringPlan& plan, llvm::Module& target,
-               llvm::IRBuilderBase& builder, bool converts_half);
+               llvm::IRBuilderBase& builder, bool converts_half, const LoweringAids& aids = {});
   ~BodyLowering();
 
   // Declares and defines the plan's out-of-line functions as internal ones.
   void lower_functions();
+  // What follows, until the next call, is the function that `op` defines.
+  void begin_function(llvm::Function& function, std::string_view name, OpId op);
+  // For the notes, if there are any: a fact that the code of the current function is made from, and
+  // one that it would be better with.
+  void note_fact(OpId place, std::string_view fact, std::string subject);
+  void note_missing(OpId place, std::string_view fact, std::string subject,
+                    std::string_view effect);
   // Gives a kernel argument its value: a scalar of llvm_type, or an address.
   void bind_argument(ValueId arg, llvm::Value* value);
   // Nothing writes the storage of the argument while the kernel may run.
@@ -139,6 +154,9 @@ class BodyLowering {
   void inherit_scope(ValueId from, ValueId to);
   void describe_access(llvm::Value* access, ValueId view);
   bool is_kernel_root(ValueId buffer) const;
+  void note_access(ValueId view, bool stores, bool scoped);
+  void note_roots();
+  void note_pipeline(OpId loop);
 
   void emit_scalar_op(OpId op);
   void emit_lone_collective(OpId op);
@@ -169,8 +187,12 @@ class BodyLowering {
   std::vector<llvm::Value*> row_addresses(llvm::Value* first, ValueId view, const Type& vector);
   void emit_vector_memory_op(OpId op);
 
+  // Code that is emitted from here on belongs to the operation's place.
+  void locate(OpId op);
+
   const Module& module_;
   const LoweringPlan& plan_;
+  LoweringAids aids_;
   llvm::Module& target_;
   llvm::IRBuilderBase& builder_;
   FloatOps floats_;
@@ -189,6 +211,14 @@ class BodyLowering {
   llvm::MDNode* scope_domain_ = nullptr;
   std::unordered_set<uint32_t> readonly_;   // by ValueId: storage that nothing writes
   llvm::MDNode* readonly_scope_ = nullptr;  // that it lies in; null where there is none
+
+  // Launch arguments that the current kernel's body accesses, for the notes.
+  struct RootUse {
+    ValueId root;
+    bool stores = false;
+    bool unscoped = false;  // some access is not known to be apart from other buffers
+  };
+  std::vector<RootUse> root_uses_;
 
   std::vector<Frame> frames_;
   llvm::BasicBlock* entry_ = nullptr;  // of the current function

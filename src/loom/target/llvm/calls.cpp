@@ -80,6 +80,7 @@ void BodyLowering::define(OpId function) {
   llvm::Function* const target = functions_.at(function.index());
   entry_ = llvm::BasicBlock::Create(builder_.getContext(), "", target);
   builder_.SetInsertPoint(entry_);
+  begin_function(*target, symbol_text(module_, function), function);
   Components parameters;
   for (llvm::Argument& parameter : target->args()) parameters.push_back(&parameter);
   const RegionId body = body_of(module_, function);
@@ -139,6 +140,7 @@ void BodyLowering::open_call(OpId op) {
   const std::vector<ValueId> names = introduced_extents(module_, body);
   for (size_t i = 0; i < names.size(); ++i) bind(names[i], extents[i]);
   frames_.push_back({.kind = Frame::Kind::Call, .op = op, .next = module_.region(body).first});
+  if (aids_.lines != nullptr) aids_.lines->enter_call(op, callee, symbol_text(module_, callee));
 }
 
 void BodyLowering::emit_call(OpId op) {

@@ -67,6 +67,7 @@ void BodyLowering::open_while(OpId op) {
 
 // The values of the condition go to the second region, and out of the loop.
 void BodyLowering::end_condition(OpId terminator) {
+  locate(terminator);
   Frame& frame = frames_.back();
   const RegionId body = module_.op_region(frame.op, region_slot(ScfWhile, "body"));
   const Components values = components_of(module_.operands(terminator).subspan(1));

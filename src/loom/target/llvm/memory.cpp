@@ -3,6 +3,7 @@
 
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
+#include "loom/ir/ir_text.h"
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/frame.h"
 
@@ -191,6 +192,16 @@ void BodyLowering::emit_noalias(OpId op) {
     copy_value(operands[i], module_.result(op, static_cast<unsigned>(i)));
     applies = applies && is_kernel_root(operands[i]);
   }
+  for (const ValueId operand : operands) {
+    if (operands.size() < 2) break;
+    if (applies) {
+      note_fact(op, "noalias", value_name_text(module_, operand));
+    } else {
+      note_missing(op, "noalias", value_name_text(module_, operand),
+                   "a promise counts where it is made outside of loops and about arguments of the "
+                   "launch");
+    }
+  }
   if (!applies) return;
   llvm::MDBuilder metadata(builder_.getContext());
   if (scope_domain_ == nullptr) scope_domain_ = metadata.createAnonymousAliasScopeDomain();
@@ -237,7 +248,11 @@ void BodyLowering::describe_access(llvm::Value* access, ValueId view) {
   auto* const instruction = llvm::cast<llvm::Instruction>(access);
   llvm::MDNode* own = nullptr;
   llvm::MDNode* others = nullptr;
-  if (const auto scope = scope_of_.find(view.index()); scope != scope_of_.end()) {
+  const auto scope = scope_of_.find(view.index());
+  if (aids_.notes != nullptr) {
+    note_access(view, instruction->mayWriteToMemory(), scope != scope_of_.end());
+  }
+  if (scope != scope_of_.end()) {
     own = scopes_[scope->second].own;
     others = scopes_[scope->second].others;
   }

@@ -86,6 +86,10 @@ bool is_lowerable(OpKind kind) {
   }
 }
 
+MemorySpace space_of(const Module& module, OpId alloca) {
+  return static_cast<MemorySpace>(module.attr(alloca, attr_slot(BufferAlloca, "space")).bits);
+}
+
 bool is_storage(const Module& module, ValueId value) {
   const TypeKind kind = module.types[module.type_of(value)].kind;
   return kind == TypeKind::Buffer || kind == TypeKind::View;
@@ -111,9 +115,10 @@ class Planner {
     bool scanned = false;
     bool on_path = false;  // a caller of the function that is scanned now
     bool out_of_line = false;
-    uint64_t ops = 0;    // after inlining
-    unsigned depth = 0;  // after inlining
-    uint64_t private_bytes = 0;
+    uint64_t ops = 0;            // after inlining
+    unsigned depth = 0;          // after inlining
+    uint64_t private_bytes = 0;  // of all storage
+    uint64_t shared_bytes = 0;   // of these, in workgroup memory
   };
   // One function that is scanned; calls are followed with an explicit stack.
   struct Scan {
@@ -171,8 +176,7 @@ bool Planner::check_types(OpId op) {
 }
 
 bool Planner::check_alloca(OpId op) {
-  const auto space =
-      static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits);
+  const MemorySpace space = space_of(module_, op);
   if (space != MemorySpace::Private && space != MemorySpace::Workgroup) {
     return reject(op, "outside private and workgroup memory");
   }
@@ -288,6 +292,7 @@ bool Planner::call(std::vector<Scan>& stack, OpId op, bool& entered) {
     plan_.functions.push_back(callee);
   }
   const Body added = inlined ? body : Body{};
+  bodies_[stack.back().root.index()].shared_bytes += added.shared_bytes;
   return grow(bodies_[stack.back().root.index()], op, added.ops + 1,
               stack.back().depth + (inlined ? added.depth + 1 : 0), added.private_bytes);
 }
@@ -345,6 +350,9 @@ bool Planner::step(std::vector<Scan>& stack) {
             bytes == plan_.alloca_bytes.end() ? 0 : bytes->second)) {
     return false;
   }
+  if (bytes != plan_.alloca_bytes.end() && space_of(module_, op) == MemorySpace::Workgroup) {
+    bodies_[scan.root.index()].shared_bytes += bytes->second;
+  }
   const OpId nested = first_nested(module_, op);
   if (nested.valid()) {
     ++scan.depth;
@@ -400,7 +408,9 @@ std::optional<LoweringPlan> Planner::run(std::span<const OpId> kernels) {
   for (const OpId kernel : kernels) {
     LOOM_CHECK(module_.op(kernel).kind == KernelDef, "not a kernel");
     if (!scan(kernel)) return std::nullopt;
-    plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel), std::nullopt});
+    const Body& body = bodies_[kernel.index()];
+    plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel), std::nullopt,
+                             body.private_bytes - body.shared_bytes, body.shared_bytes});
     if (!plan_meetings(plan_.kernels.back())) return std::nullopt;
   }
   return std::move(plan_);

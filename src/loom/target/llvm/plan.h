@@ -39,6 +39,10 @@ struct KernelPlan {
   // Where workitems meet and there are several of them.
   std::optional<GroupPlan> group;
 
+  // Without functions that are called out of line.
+  uint64_t private_bytes = 0;    // of a workitem
+  uint64_t workgroup_bytes = 0;  // that the workitems of a workgroup share
+
   // The workitems of a workgroup, where all of its size is fixed.
   std::optional<uint64_t> items() const;
 };

@@ -8,8 +8,6 @@
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Config/llvm-config.h>
-#include <llvm/IR/DiagnosticInfo.h>
-#include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
@@ -19,6 +17,7 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/ModuleUtils.h>
 
+#include <chrono>
 #include <mutex>
 #include <set>
 
@@ -26,6 +25,7 @@
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
+#include "loom/target/llvm/note_collector.h"
 #include "loom/target/x86/entry.h"
 
 namespace loom {
@@ -65,18 +65,21 @@ std::string take_message(char* message) {
   return text;
 }
 
-// LLVM reports some failures to its context only.
-struct ErrorCollector : llvm::DiagnosticHandler {
-  explicit ErrorCollector(std::string& out) : text(out) {}
-  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
-    if (info.getSeverity() == llvm::DS_Error && text.empty()) {
-      llvm::raw_string_ostream stream(text);
-      llvm::DiagnosticPrinterRawOStream printer(stream);
-      info.print(printer);
-    }
-    return true;
+// Times the steps between its calls.
+class StepClock {
+ public:
+  explicit StepClock(CodegenNotes* notes) : notes_(notes) {}
+  void ends(std::string_view name) {
+    if (notes_ == nullptr) return;
+    const auto now = std::chrono::steady_clock::now();
+    notes_->steps.push_back(
+        {std::string(name), std::chrono::duration<double>(now - begin_).count()});
+    begin_ = now;
   }
-  std::string& text;
+
+ private:
+  CodegenNotes* notes_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 }  // namespace
@@ -90,7 +93,7 @@ struct X86Codegen::Machine {
     if (target != nullptr) LLVMDisposeTargetMachine(target);
   }
   void lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
-             llvm::Module& into) const;
+             llvm::Module& into, LoweringAids aids) const;
   bool optimize(llvm::Module& module, std::string& error) const;
   bool emit(llvm::Module& module, OutputForm form, std::string& bytes, std::string& error) const;
 };
@@ -124,13 +127,15 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
 }
 
 void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
-                                const std::vector<std::string>& names, llvm::Module& into) const {
+                                const std::vector<std::string>& names, llvm::Module& into,
+                                LoweringAids aids) const {
   llvm::IRBuilder<> builder(into.getContext());
-  BodyLowering lowering(module, plan, into, builder, converts_half);
+  BodyLowering lowering(module, plan, into, builder, converts_half, aids);
   lowering.lower_functions();
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     emit_entry(module, plan.kernels[i], names[i], options.denormals, into, builder, lowering);
   }
+  if (aids.lines != nullptr) aids.lines->finish();
   for (llvm::Function& function : into) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("prefer-vector-width", "256");
@@ -241,7 +246,8 @@ std::optional<std::vector<std::string>> entry_names(const Module& module,
 
 std::optional<std::string> X86Codegen::generate(const Module& module, std::span<const OpId> kernels,
                                                 const std::string& name, OutputForm form,
-                                                Diagnostics& diagnostics) {
+                                                Diagnostics& diagnostics, CodegenNotes* notes) {
+  StepClock clock(notes);
   std::vector<std::string> names = {name};
   if (name.empty()) {
     auto own = entry_names(module, kernels, diagnostics);
@@ -251,22 +257,37 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   const auto plan = plan_lowering(module, kernels, {.name = "x86_64"}, diagnostics);
   if (!plan) return std::nullopt;
 
+  clock.ends("plan");
+
   std::string error;
   llvm::LLVMContext context;
-  context.setDiagnosticHandler(std::make_unique<ErrorCollector>(error));
+  context.setDiagnosticHandler(make_note_collector(error, notes));
   context.setDiscardValueNames(form != OutputForm::LlvmIr);
   llvm::Module into("loom", context);
   into.setTargetTriple(kTriple);
   into.setDataLayout(cpp(machine_->target).createDataLayout());
-  machine_->lower(module, *plan, names, into);
+  // What people read is not cluttered with places.
+  std::optional<DebugLines> lines;
+  if (form == OutputForm::Object || form == OutputForm::LlvmBitcode) lines.emplace(module, into);
+  machine_->lower(module, *plan, names, into, {lines ? &*lines : nullptr, notes});
   if (name.empty()) state_contracts(module, kernels, names, into);
+  if (notes != nullptr) {
+    for (size_t i = 0; i < names.size(); ++i) {
+      notes->storage.push_back(
+          {names[i], plan->kernels[i].private_bytes, plan->kernels[i].workgroup_bytes});
+    }
+  }
+  clock.ends("lower");
   const bool is_large = plan->largest_body > kMaxOptimizedOps;
   cpp(machine_->target)
       .setOptLevel(static_cast<llvm::CodeGenOptLevel>(
           code_level(is_large ? 0 : machine_->options.opt_level)));
+  if (notes != nullptr) notes->counts_spills = !is_large && machine_->options.opt_level > 0;
   std::string bytes;
-  const bool good = machine_->optimize(into, error) && error.empty() &&
-                    machine_->emit(into, form, bytes, error) && error.empty();
+  bool good = machine_->optimize(into, error) && error.empty();
+  clock.ends("optimize");
+  good = good && machine_->emit(into, form, bytes, error) && error.empty();
+  clock.ends("emit");
   if (!good) {
     diagnostics.emit(Diag::LoweringInternal, module.location(kernels.front()), {{"detail", error}});
     return std::nullopt;
@@ -274,14 +295,17 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   return bytes;
 }
 
+std::string code_generator_name() { return "LLVM " LLVM_VERSION_STRING; }
+
+X86Cpu x86_cpu(const std::string& cpu) {
+  if (cpu != "native") return {cpu.empty() ? kGenericCpu : cpu, ""};
+  return {take_message(LLVMGetHostCPUName()), take_message(LLVMGetHostCPUFeatures())};
+}
+
 std::string x86_cpu_identity(const std::string& cpu) {
-  std::string text = "LLVM " LLVM_VERSION_STRING " ";
-  if (cpu != "native") return text + (cpu.empty() ? kGenericCpu : cpu.c_str());
-  char* const name = LLVMGetHostCPUName();
-  text += take_message(name);
-  text += ' ';
-  char* const features = LLVMGetHostCPUFeatures();
-  text += take_message(features);
+  const X86Cpu known = x86_cpu(cpu);
+  std::string text = code_generator_name() + " " + known.name;
+  if (!known.features.empty()) text += " " + known.features;
   return text;
 }
 

@@ -8,6 +8,7 @@
 
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
+#include "loom/target/llvm/notes.h"
 #include "loom/target/llvm/options.h"
 
 namespace loom {
@@ -27,10 +28,11 @@ class X86Codegen {
                                             Diagnostics& diagnostics);
   ~X86Codegen();
 
-  // With `name`, which then names the only kernel, in place of the kernels' own names.
+  // With `name`, which then names the only kernel, in place of the kernels' own names. `notes` may
+  // be null.
   std::optional<std::string> generate(const Module& module, std::span<const OpId> kernels,
                                       const std::string& name, OutputForm form,
-                                      Diagnostics& diagnostics);
+                                      Diagnostics& diagnostics, CodegenNotes* notes = nullptr);
 
  private:
   struct Machine;
@@ -41,6 +43,16 @@ class X86Codegen {
 // What a CPU name of CodegenOptions stands for here, with LLVM's version: equal texts generate
 // equal code.
 std::string x86_cpu_identity(const std::string& cpu);
+
+// "LLVM 19.1.7"
+std::string code_generator_name();
+
+// The processor's name, and where it is detected its features as LLVM's flags, else "".
+struct X86Cpu {
+  std::string name;
+  std::string features;
+};
+X86Cpu x86_cpu(const std::string& cpu);
 
 // A 64-bit CPU that LLVM knows.
 bool is_known_x86_cpu(const std::string& cpu);

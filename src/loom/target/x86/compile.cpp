@@ -54,7 +54,7 @@ std::string x86_identity(OutputForm form, const X86Options& options) {
 
 std::optional<std::string> compile_x86(const Module& module, std::span<const OpId> kernels,
                                        OutputForm form, const X86Options& options,
-                                       Diagnostics& diagnostics) {
+                                       Diagnostics& diagnostics, CodegenNotes* notes) {
   std::vector<OpId> all;
   if (kernels.empty()) {
     all = all_kernels(module);
@@ -69,7 +69,7 @@ std::optional<std::string> compile_x86(const Module& module, std::span<const OpI
   };
   const auto generator = X86Codegen::create(codegen, diagnostics);
   if (generator == nullptr) return std::nullopt;
-  return generator->generate(module, kernels, "", form, diagnostics);
+  return generator->generate(module, kernels, "", form, diagnostics, notes);
 }
 
 }  // namespace loom

@@ -9,6 +9,7 @@
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
 #include "loom/pass/select_templates.h"
+#include "loom/target/llvm/notes.h"
 #include "loom/target/llvm/options.h"
 
 namespace loom {
@@ -34,9 +35,9 @@ std::string x86_identity(OutputForm form, const X86Options& options);
 // the functions they call. Each kernel becomes a LoomKernelEntry (kernel_abi.h) under its export
 // name, or else its symbol. Objects are position independent and need libm. The bytes depend only
 // on the arguments, and with "native" on the machine. On failure the diagnostics say why. Several
-// threads may compile at once, each with its own module.
+// threads may compile at once, each with its own module. `notes` may be null.
 std::optional<std::string> compile_x86(const Module& module, std::span<const OpId> kernels,
                                        OutputForm form, const X86Options& options,
-                                       Diagnostics& diagnostics);
+                                       Diagnostics& diagnostics, CodegenNotes* notes = nullptr);
 
 }  // namespace loom

@@ -1,5 +1,6 @@
 #include "loom/target/x86/entry.h"
 
+#include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
@@ -89,6 +90,17 @@ void Entry::start(const std::string& name) {
   }
   entry_ = llvm::BasicBlock::Create(context, "", function_);
   builder_.SetInsertPoint(entry_);
+  lowering_.begin_function(*function_, symbol_text(module_, plan_.kernel), plan_.kernel);
+  constexpr std::array<const char*, 3> kAxes = {"x", "y", "z"};
+  for (size_t axis = 0; axis < kAxes.size(); ++axis) {
+    if (plan_.size[axis]) {
+      lowering_.note_fact(plan_.kernel, "workgroup size",
+                          fmt::format("{} = {}", kAxes[axis], *plan_.size[axis]));
+    } else {
+      lowering_.note_missing(plan_.kernel, "workgroup size", kAxes[axis],
+                             "the number of workitems is read at each launch");
+    }
+  }
 }
 
 // Which workgroup coordinates the body reads, functions that are inlined into it included.

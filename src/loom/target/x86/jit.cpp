@@ -1,6 +1,8 @@
 #include "loom/target/x86/jit.h"
 
 #include <fmt/format.h>
+#include <llvm/ExecutionEngine/Orc/DebugObjectManagerPlugin.h>
+#include <llvm/ExecutionEngine/Orc/EPCDebugObjectRegistrar.h>
 #include <llvm/ExecutionEngine/Orc/ExecutionUtils.h>
 #include <llvm/ExecutionEngine/Orc/ExecutorProcessControl.h>
 #include <llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h>
@@ -66,7 +68,7 @@ struct JitEngine::Impl {
   std::atomic<uint64_t> next_number = 0;
 
   ~Impl();
-  bool start(std::string& error);
+  bool start(bool debugger, std::string& error);
   llvm::orc::JITDylib* load(std::string_view object, std::string_view symbol, void*& entry,
                             std::string& error);
   void remove(llvm::orc::JITDylib& dylib);
@@ -76,7 +78,7 @@ JitEngine::Impl::~Impl() {
   if (session != nullptr) llvm::cantFail(session->endSession());
 }
 
-bool JitEngine::Impl::start(std::string& error) {
+bool JitEngine::Impl::start(bool debugger, std::string& error) {
   auto control = llvm::orc::SelfExecutorProcessControl::Create();
   if (!control) {
     error = llvm::toString(control.takeError());
@@ -93,6 +95,14 @@ bool JitEngine::Impl::start(std::string& error) {
     return false;
   }
   process->addGenerator(std::move(*generator));
+  if (!debugger) return true;
+  auto registrar = llvm::orc::createJITLoaderGDBRegistrar(*session);
+  if (!registrar) {
+    error = llvm::toString(registrar.takeError());
+    return false;
+  }
+  linker->addPlugin(std::make_unique<llvm::orc::DebugObjectManagerPlugin>(
+      *session, std::move(*registrar), /*RequireDebugSections=*/true, /*AutoRegisterCode=*/true));
   return true;
 }
 
@@ -144,10 +154,10 @@ std::string jit_identity(const JitOptions& options) {
 JitEngine::JitEngine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JitEngine::~JitEngine() = default;
 
-std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics) {
+std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics, bool debugger) {
   auto impl = std::make_shared<Impl>();
   std::string error;
-  if (!impl->start(error)) {
+  if (!impl->start(debugger, error)) {
     diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
     return nullptr;
   }

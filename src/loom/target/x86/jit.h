@@ -55,8 +55,10 @@ class JitKernel {
 // Compiles for the CPU of this machine. All members may be called from several threads at once.
 class JitEngine {
  public:
-  // Null, with a diagnostic, when code cannot be generated on this machine.
-  static std::unique_ptr<JitEngine> create(Diagnostics& diagnostics);
+  // Null, with a diagnostic, when code cannot be generated on this machine. With `debugger` the
+  // code of modules that know their places is announced through the JIT interface of gdb and lldb,
+  // which then show source lines and unwind through kernels; that costs a copy of each object.
+  static std::unique_ptr<JitEngine> create(Diagnostics& diagnostics, bool debugger = false);
   ~JitEngine();
 
   // `kernel` is a `kernel.def` of the verified module. Kernels of equal names do not collide. The
