@@ -380,7 +380,7 @@ TEST_F(Spec_6_5, RunThatLivesIsInFlightAndADeadOneIsNot) {
 TEST_F(Spec_6_5, FullDiskIsARecordedFailure) {
   open();
   const FullDisk full(2000);
-  const Json result = optimize();
+  const Json result = run_optimization(Json::object(), context(), {}, engines());
   EXPECT_EQ(result["status"], "failed");
   EXPECT_EQ(result["error_class"], "unwritable_file");
 }

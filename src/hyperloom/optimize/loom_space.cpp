@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <deque>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -94,10 +96,8 @@ class LoomSpace final : public Space {
 
   void add_axes(const std::string& kernel) {
     const std::set<std::string> reached = reach(kernel);
-    for (size_t i = 0; i < modules_.size(); ++i) {
-      for (const loom::api::ConfigKey& key : loom::api::configuration(modules_[i])) {
-        if (kernel.empty() || reached.contains(key.key)) add_key(i, key);
-      }
+    for (const auto& [source, key] : keys()) {
+      if (kernel.empty() || reached.contains(key.key)) add_key(source, key);
     }
     modules_.clear();
   }
@@ -129,10 +129,37 @@ class LoomSpace final : public Space {
     return reached;
   }
 
+  // Each key once, with the value and the place of its definition, whichever file has that, and
+  // with what every declaration of it demands.
+  std::vector<std::pair<size_t, loom::api::ConfigKey>> keys() const {
+    std::vector<std::pair<size_t, loom::api::ConfigKey>> all;
+    std::map<std::string, size_t> known;
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      for (loom::api::ConfigKey& key : loom::api::configuration(modules_[i])) {
+        const auto [slot, fresh] = known.try_emplace(key.key, all.size());
+        if (fresh) {
+          all.emplace_back(i, std::move(key));
+          continue;
+        }
+        auto& [source, one] = all[slot->second];
+        if (key.value) {
+          one.value = key.value;
+          one.line = key.line;
+          source = i;
+        }
+        if (key.minimum) one.minimum = std::max(one.minimum.value_or(*key.minimum), *key.minimum);
+        if (key.maximum) one.maximum = std::min(one.maximum.value_or(*key.maximum), *key.maximum);
+        one.multiple_of = std::lcm(one.multiple_of, key.multiple_of);
+        one.power_of_two = one.power_of_two || key.power_of_two;
+      }
+    }
+    return all;
+  }
+
   void add_key(size_t source, const loom::api::ConfigKey& key) {
     const Json& binding = value_of(bound_, key.key);
     const bool bound = !binding.is_null();
-    if ((!bound && !key.value) || !known_.insert(key.key).second) return;
+    if (!bound && !key.value) return;
     const std::string current = bound ? text_of_value(binding) : *key.value;
     std::vector<std::string> options = options_of(key, current);
     if (options.empty()) return;
@@ -164,7 +191,6 @@ class LoomSpace final : public Space {
   std::vector<Source> sources_;
   std::vector<loom::api::Module> modules_;  // of the sources, until the axes are known
   Json bound_ = Json::object();
-  std::set<std::string> known_;
   std::vector<Axis> axes_;
   std::vector<KeyChoice> keys_;  // of the first axes
 };

@@ -13,10 +13,8 @@ namespace {
 // Adds one to each of %n values, again and again: fewer rounds are the same result sooner. @other
 // belongs to a kernel that nobody launches.
 constexpr const char* kProgram = R"(config.decl @rounds : %value: index where [range(%value, 1, 64)]
-config.def @rounds = 64 : index
 config.decl @width : %value: index where [range(%value, 1, 4)]
 config.decl @other : %value: index where [range(%value, 1, 4)]
-config.def @other = 1 : index
 
 kernel.def @add(%n: index) {
   %one = index.constant 1 : index
@@ -58,12 +56,19 @@ command.program.def public @run(%n: index) launch(%input: buffer, %output: buffe
 }
 )";
 
+// A key is declared in one file and gets its value in another.
+constexpr const char* kConfiguration = R"(// What was chosen once.
+config.def @rounds = 64 : index
+config.def @other = 1 : index
+)";
+
 class LoomSources : public SessionTest {
  protected:
   void SetUp() override {
     SessionTest::SetUp();
     use_forge();
     write("model.loom", kProgram);
+    write("config.loom", kConfiguration);
     Json made = row("k001", 90, "model.loom");
     made["name"] = "add";
     made["shapes"] = {"(512)f32"};
@@ -71,7 +76,7 @@ class LoomSources : public SessionTest {
     candidates_["hot_kernels"].push_back(made);
     native_ =
         workload::open_workload({{"tree", fs::canonical(tree()).string()},
-                                 {"files", {"model.loom"}},
+                                 {"files", {"config.loom", "model.loom"}},
                                  {"root", "@run"},
                                  {"config", {{"width", 1}}},
                                  {"specialize", {{"n", 512}}},
@@ -93,7 +98,7 @@ class LoomSources : public SessionTest {
             .progress = of_fake.progress};
   }
   void open() {
-    files_ = {"model.loom"};
+    files_ = {"config.loom", "model.loom"};
     SessionTest::open();
   }
   std::unique_ptr<Space> space(const std::string& kernel) {
@@ -137,7 +142,7 @@ TEST_F(LoomSources, DefinedKeysChangeTheirSourceAndBoundOnesAreBoundAnew) {
   }
   const auto change = made->change(point);
   ASSERT_TRUE(change);
-  EXPECT_NE(change->files.at("model.loom").find("config.def @rounds = 4 : index"),
+  EXPECT_NE(change->files.at("config.loom").find("config.def @rounds = 4 : index"),
             std::string::npos);
   EXPECT_EQ(change->envs, (Json{{"width", "4"}}));
   EXPECT_TRUE(made->change(Point(point.size(), 0))->empty());
@@ -158,7 +163,7 @@ TEST_F(LoomSources, SourceThatDoesNotVerifyIsNamed) {
   const auto opened = open_loom_space(context(), "");
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().error_class, "invalid_source");
-  EXPECT_TRUE(opened.error().message.starts_with("model.loom:1:")) << opened.error().message;
+  EXPECT_TRUE(opened.error().message.starts_with("model.loom:2:1: ")) << opened.error().message;
 }
 
 // Real code in a real worker: sixteen times less work is faster by any clock.
@@ -168,11 +173,12 @@ TEST_F(LoomSources, KernelOfANativeWorkloadIsOptimized) {
     state["last_trace_analyze"]["tree_hash"] =
         workload::tree_hash(native_->tree(), native_->files()).value();
   }));
-  const Json result = run_optimization({}, context(), {});
+  const Json result = run_optimization(Json::object(), context(), {});
   ASSERT_EQ(result["status"], "ok") << result.dump(2);
   EXPECT_EQ(decision_of(result), "KEEP") << result.dump(2);
   EXPECT_EQ(result["verification"]["correctness_passed"], true);
-  const std::string text = read(result["best_artifact_path"].get<std::string>());
+  const Json& bundle = result["verification"]["best_artifact_bundle"];
+  const std::string text = read(text_of(bundle, "snapshot_dir") + "/config.loom");
   EXPECT_NE(text.find("config.def @rounds = 4 : index"), std::string::npos)
       << result["attempts"][0]["stdout_tail"].get<std::string>();
 }

@@ -75,7 +75,7 @@ TEST(Spec_6_4, KeepBeginsAtOnePointOne) {
   EXPECT_EQ(decide(good(1.10)), "KEEP e2e_deferred_to_integrate");
 }
 
-TEST(Spec_6_5, DryRunNeedsReview) {
+TEST(Spec_6_5_Proposal, DryRunNeedsReview) {
   Verification made = good();
   made.dry_run = true;
   made.micro_speedup = 1.05;
@@ -83,7 +83,7 @@ TEST(Spec_6_5, DryRunNeedsReview) {
   EXPECT_EQ(decide(made), "NEEDS_REVIEW dry_run");
 }
 
-TEST(Spec_6_3, RecordIsCompleteOnlyWithCorrectnessAndEndToEnd) {
+TEST(Spec_6_3_Record, RecordIsCompleteOnlyWithCorrectnessAndEndToEnd) {
   Verification made = good();
   made.best_artifact_bundle = {{"snapshot_dir", "s"}, {"patch_path", "p"}, {"repo_root", "r"}};
   Json json = made.to_json();
