@@ -49,6 +49,10 @@ class Integration {
   Json run() {
     if (Json known = told_before(); known.is_object()) return known;
     if (!admit()) return finish();
+    context_.show({.phase = "integrate",
+                   .kernel = text_of(inputs_.carried, "kernel_id"),
+                   .step = "apply",
+                   .seconds_left = context_.deadline.seconds_left()});
     auto session = ApplySession::open(context_, inputs_.integration_id);
     if (!session) {
       stopped_or(session.error(), Decision::NeedsReview, session.error().error_class);
@@ -66,6 +70,9 @@ class Integration {
     } catch (const std::exception& raised) {
       give_up({"rebaseline_exception", raised.what(), ""}, Decision::NeedsReview,
               "rebaseline_exception");
+    } catch (...) {
+      give_up({"rebaseline_exception", "something was thrown that is no exception", ""},
+              Decision::NeedsReview, "rebaseline_exception");
     }
     return finish();
   }

@@ -344,6 +344,21 @@ TEST_F(Spec_7_3, TheSidesAreMeasuredInterleavedInOneProcess) {
   for (size_t i = 4; i < timed.size(); ++i) EXPECT_EQ(timed[i], i % 2 == 0 ? "a" : "b") << i;
 }
 
+TEST_F(Spec_7_3, WhileItMeasuresNobodyElseMeasuresOrWritesTheTree) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  size_t looked = 0;
+  world_.script().before = [&](const std::string& call) {
+    if (!call.starts_with("throughput")) return;
+    ++looked;
+    for (const char* lane : {"workspace_mutation", "benchmark_lane", "profile_lane"}) {
+      EXPECT_FALSE(world_.lanes().try_acquire(lane, "test")) << lane;
+    }
+    EXPECT_FALSE(TreeLock::acquire({world_.tree()}, Deadline::in_seconds(0), {}));
+  };
+  EXPECT_EQ(World::verdict(world_.run("i1")), "KEEP gain_confirmed");
+  EXPECT_GT(looked, 30u);
+}
+
 TEST_F(Spec_7_3, TheNoiseFloorIsMeasuredOnceASession) {
   world_.queue("i1", kernel_text("ka", 4000));
   world_.queue("i2", kernel_text("kb", 3000), "b.loom");

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <stdexcept>
 
 #include "hyperloom/core/testing.h"
 #include "hyperloom/integrate/gain_ledger.h"
@@ -12,6 +13,7 @@ namespace {
 
 using Spec_7_5 = Integrate;
 using Spec_7_6_Integrate = Integrate;
+using Spec_7_7_Drain = Integrate;
 using Spec_7_8_Integrate = Integrate;
 
 TEST_F(Spec_7_5, ARejectedPatchIsSkippedByContent) {
@@ -183,6 +185,20 @@ TEST_F(Integrate, ARedispatchedRequestGetsTheOutcomeThatWasRecorded) {
   const Json told = world_.run("i1", {{"request_id", "m2"}, {"redispatch_of", "m1"}});
   EXPECT_EQ(World::verdict(told), World::verdict(first));
   EXPECT_EQ(world_.decisions().size(), 1u);
+}
+
+TEST_F(Spec_7_7_Drain, AnExceptionMarksTheRecordAndCountsAsAFault) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  task::Context context = world_.context();
+  context.progress = [](const task::Progress&) { throw std::runtime_error("nobody looks"); };
+  const auto results = integrate_pending(context, 10);
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(results[0]["error_class"], "handler_exception");
+  expect_restored();
+  EXPECT_EQ(text_of(world_.pending("i1"), "status"), "dispatch_failed");
+  const Json entry = world_.state()["kernel_integrate_attempts"].front();
+  EXPECT_EQ(entry["fault_count"], 1);
+  EXPECT_TRUE(ready_integrations(world_.state()).empty());
 }
 
 TEST_F(Spec_7_8_Integrate, AKeepThatTheDiskDoesNotTakeIsNone) {
