@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <map>
 
 #include "hyperloom/core/durable.h"
 #include "hyperloom/core/fault.h"
 #include "hyperloom/trace/candidates.h"
 #include "hyperloom/trace/chrome.h"
+#include "hyperloom/trace/input.h"
 #include "loom/base/hash.h"
 
 namespace hyperloom::trace {
@@ -153,22 +155,19 @@ class Analysis {
 
  private:
   Result<Json> analyze() {
-    const std::string input = text_of(payload_, "trace_input", text_of(payload_, "trace_dir"));
-    if (input.empty()) {
-      return fail("missing_trace_input", "neither trace_input nor trace_dir is given",
-                  "name the trace of a profile");
-    }
-    fs::path path(input);
-    if (fs::is_directory(path)) path /= "trace.json";
-    const auto dispatches = read_trace(path);
-    if (!dispatches) return std::unexpected(dispatches.error());
+    auto input = read_input();
+    if (!input) return std::unexpected(input.error());
+    const fs::path& path = input->path;
     const auto peaks = device_peaks(context_);
     if (!peaks) return std::unexpected(peaks.error());
     const auto hash = workload::tree_hash(context_.workload.tree(), context_.workload.files());
     if (!hash) return std::unexpected(hash.error());
 
-    Json artifact = candidates(*dispatches, surroundings(*peaks));
+    Json artifact = candidates(input->dispatches, surroundings(*peaks));
+    artifact["dry_run"] = dry_run();
+    for (Json& row : artifact["hot_kernels"]) row["trace_report_path"] = report_path().string();
     Json& warnings = artifact["trace_health_warnings"];
+    for (Json& warning : input->warnings) warnings.push_back(std::move(warning));
     check_route(payload_, context_.environment, warnings);
     if (const std::string other = text_of(payload_, "framework", "loom"); other != "loom") {
       warnings.push_back({{"code", "stale_framework_overridden"},
@@ -180,6 +179,19 @@ class Analysis {
       return std::unexpected(written.error());
     }
     return result(artifact, path.string(), *hash);
+  }
+
+  bool dry_run() const { return flag_of(payload_, "dry_run"); }
+
+  Result<Input> read_input() const {
+    const std::string path = text_of(payload_, "trace_input", text_of(payload_, "trace_dir"));
+    // A stub needs no trace.
+    if (dry_run()) return Input{path, {}};
+    if (path.empty()) {
+      return fail("missing_trace_input", "neither trace_input nor trace_dir is given",
+                  "name the trace of a profile");
+    }
+    return select_input(path);
   }
 
   Surroundings surroundings(const Json& peaks) const {
@@ -233,7 +245,36 @@ class Analysis {
         !saved) {
       return saved;
     }
-    return save_text(folder / "category_findings" / "Others.md", text);
+    for (const auto& [category, finding] : category_findings(artifact)) {
+      if (auto saved = save_text(folder / "category_findings" / (category + ".md"), finding);
+          !saved) {
+        return saved;
+      }
+    }
+    return {};
+  }
+
+  // One report for each category that has kernels.
+  static std::map<std::string, std::string> category_findings(const Json& artifact) {
+    std::map<std::string, std::string> findings;
+    for (const Json& row : artifact["hot_kernels"]) {
+      const std::string category = text_of(row, "kernel_category");
+      std::string& text = findings[category];
+      if (text.empty()) {
+        text = fmt::format(
+            "# {}\n\n| kernel | name | us | share % | bound | efficiency % |\n"
+            "|---|---|---|---|---|---|\n",
+            category);
+      }
+      const std::string efficiency =
+          row.contains("efficiency_percent")
+              ? fmt::format("{:.1f}", number_of(row, "efficiency_percent"))
+              : "unknown";
+      text += fmt::format("| {} | {} | {:.3f} | {:.3f} | {} | {} |\n", text_of(row, "kernel_id"),
+                          text_of(row, "name"), number_of(row, "duration_us"),
+                          number_of(row, "gpu_pct"), text_of(row, "bound_type"), efficiency);
+    }
+    return findings;
   }
 
   static std::string window_finding(const Json& artifact) {
@@ -245,6 +286,7 @@ class Analysis {
 
   Json result(const Json& artifact, const std::string& input, const std::string& hash) const {
     return {{"status", "ok"},
+            {"dry_run", dry_run()},
             {"framework", "loom"},
             {"trace_input", input},
             {"steady_state_trace", input},
@@ -331,6 +373,8 @@ Json trace_analyze(const Json& payload, const task::Context& context) {
 }
 
 void record_trace_analyze(Json& state, const Json& payload, const Json& result) {
+  // Nothing was analyzed.
+  if (flag_of(result, "dry_run")) return;
   Json last = {{"analysis_route", text_of(payload, "analysis_route")}};
   for (const char* field :
        {"trace_input", "steady_state_trace", "candidates_path", "kernel_roofline_path",

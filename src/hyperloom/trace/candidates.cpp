@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "hyperloom/trace/categories.h"
+
 namespace hyperloom::trace {
 namespace {
 
@@ -133,7 +135,7 @@ class Rows {
         {"runtime_generated_kernel", false},
         {"vendor_dispatch_wrapper", false},
         {"kernel_kind", "loom"},
-        {"kernel_category", "Others"},
+        {"kernel_category", category_of(name)},
         {"e2e_transferable", true}};
     add_shapes(row, cost);
     add_source(row, name, cost);

@@ -1,10 +1,16 @@
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <set>
+#include <utility>
 
+#include "hyperloom/core/testing.h"
 #include "hyperloom/trace/analyze.h"
 #include "hyperloom/trace/candidates.h"
+#include "hyperloom/trace/categories.h"
 #include "hyperloom/trace/chrome.h"
+#include "hyperloom/trace/input.h"
 
 namespace hyperloom::trace {
 namespace {
@@ -157,6 +163,101 @@ TEST(Spec_5_3, OverlappingCallsCountOnceInTheWindow) {
   const Json rows = candidates({dispatch("a", 0, 3000), dispatch("a", 1000, 4000)}, surroundings());
   EXPECT_DOUBLE_EQ(rows["hot_kernels"][0]["e2e_share"].get<double>(), 1);
   EXPECT_DOUBLE_EQ(rows["hot_kernels"][0]["duration_us"].get<double>(), 6);
+}
+
+TEST(Spec_5_4, TheHighestPriorityThatMatchesIsTheCategory) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"memcpy_gemm", "MemCpy"},
+      {"fused_moe_gemm", "MoE"},
+      {"flash_attn_fwd", "SDPA"},
+      {"rms_norm", "Normalization"},
+      {"rotary_embedding", "Rotary"},
+      {"conv2d", "Convolution"},
+      {"activate", "Activation"},
+      {"embedding_gather", "Embedding"},
+      {"Cijk_Ailk_Bljk", "GEMM"},
+      {"vectorized_elementwise_kernel", "Elementwise"},
+      {"matmul", "GEMM"},
+      {"quant_pack", "Quantization"},
+      {"ncclDevKernel_AllReduce", "Communication"},
+      {"cross_device_reduce_1stage", "Communication"},
+      {"total", "Others"}};
+  for (const auto& [name, category] : cases) EXPECT_EQ(category_of(name), category) << name;
+}
+
+// The bare words "reduce" and "broadcast" are no collective.
+TEST(Spec_5_9, OnlyWholeWordsMakeACollective) {
+  for (const char* name : {"allReduceKernel", "all_gather", "reduce_scatter_tensor", "AllToAll",
+                           "rccl_main", "cross_device_reduce_2stage"}) {
+    EXPECT_TRUE(is_collective_name(name)) << name;
+  }
+  for (const char* name :
+       {"reduce_rows", "broadcast_add", "p2p_copy", "overall_reducer", "small_gather"}) {
+    EXPECT_FALSE(is_collective_name(name)) << name;
+  }
+}
+
+class Spec_5_1 : public testing::Test {
+ protected:
+  void write(const std::string& name, const std::vector<Dispatch>& dispatches, size_t padding = 0) {
+    const std::filesystem::path path = folder_ / name;
+    std::filesystem::create_directories(path.parent_path());
+    std::ofstream(path) << chrome_trace("p", dispatches).dump() << std::string(padding, ' ');
+  }
+  std::string taken() {
+    const auto input = select_input(folder_.path());
+    if (!input) return input.error().error_class;
+    return input->path.lexically_relative(folder_.path()).string();
+  }
+  TempFolder folder_;
+};
+
+TEST_F(Spec_5_1, MergedTracesComeFirstAndLargerOnesInAClass) {
+  write("x/TP-0-DECODE.json", {dispatch("a", 0, 1)}, 4000);
+  write("x/bs_8.json", {dispatch("a", 0, 1)}, 5000);
+  write("steady_state_chunk.json", {dispatch("a", 0, 1)}, 6000);
+  write("small.trace", {dispatch("a", 0, 1)});
+  write("large.json", {dispatch("a", 0, 1)}, 100);
+  write("merged-1.json", {dispatch("a", 0, 1)});
+  write("notes.txt", {dispatch("a", 0, 1)});
+  std::vector<std::string> order;
+  for (const auto& path : rank_inputs(folder_.path())) order.push_back(path.filename().string());
+  EXPECT_EQ(order,
+            (std::vector<std::string>{"merged-1.json", "large.json", "small.trace",
+                                      "TP-0-DECODE.json", "bs_8.json", "steady_state_chunk.json"}));
+  EXPECT_EQ(taken(), "merged-1.json");
+}
+
+TEST_F(Spec_5_1, TheFirstWithKernelsIsTakenAndAPromotionIsSaid) {
+  write("merged-1.json", {});
+  write("b.json", {dispatch("a", 0, 1)});
+  const auto input = select_input(folder_.path());
+  ASSERT_TRUE(input) << input.error().message;
+  EXPECT_EQ(input->path.filename(), "b.json");
+  ASSERT_EQ(input->warnings.size(), 1u);
+  EXPECT_EQ(input->warnings[0]["code"], "trace_analysis_input_promoted");
+}
+
+TEST_F(Spec_5_1, FragmentsAloneAreSaidToBeThat) {
+  write("capture_1/a.json", {dispatch("a", 0, 1)});
+  const auto input = select_input(folder_.path());
+  ASSERT_TRUE(input);
+  EXPECT_EQ(input->warnings[0]["code"], "trace_input_capture_only");
+}
+
+TEST_F(Spec_5_1, NoneIsAnError) {
+  EXPECT_EQ(taken(), "missing_trace_input");
+  write("a.json", {});
+  EXPECT_EQ(taken(), "missing_trace_input");
+  std::ofstream(folder_ / "b.json") << "{";
+  EXPECT_EQ(taken(), "invalid_trace");
+  EXPECT_EQ(select_input(folder_ / "gone.json").error().error_class, "unreadable_file");
+}
+
+TEST(Spec_3_1, ADryRunChangesNothing) {
+  Json state = Json::object();
+  record_trace_analyze(state, {}, {{"dry_run", true}, {"hot_kernels", Json::array()}});
+  EXPECT_EQ(state, Json::object());
 }
 
 TEST(Spec_3_1, SnapshotsKeepTheFirstAndTheNewest) {
