@@ -85,7 +85,7 @@ TEST_F(Spec_2_5_Lanes, LaneOfGreaterCapacityIsFull) {
   EXPECT_EQ(try_class("build_lane"), "lane_full");
 }
 
-TEST_F(LanesTest, LeaseOfADeadProcessIsReclaimed) {
+TEST_F(Spec_2_5_Lanes, LeaseOfADeadProcessIsReclaimed) {
   in_killed_process([&] {
     Lanes mine(Database::open(folder_ / "coordinator.db",
                               Environment(std::map<std::string, std::string>{}))
@@ -101,7 +101,7 @@ TEST_F(LanesTest, LeaseOfADeadProcessIsReclaimed) {
   EXPECT_TRUE(lanes_.acquire_device({"cpu:0"}, device, soon(), {}));
 }
 
-TEST_F(LanesTest, LeaseOfAReusedPidIsReclaimed) {
+TEST_F(Spec_2_5_Lanes, LeaseOfAReusedPidIsReclaimed) {
   // The pid lives, but started at another time than the holder did.
   const std::string sql = "INSERT INTO leases VALUES ('build_lane', '" +
                           std::to_string(::getpid()) + ":1:1', NULL, 'old', 1, '', NULL, '')";

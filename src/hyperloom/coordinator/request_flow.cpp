@@ -107,8 +107,9 @@ Result<Json> RequestFlow::refuse(const RequestRow& row, const std::string& error
 // Lifecycle.
 
 Result<void> RequestFlow::start(const RequestRow& row) {
+  const std::string phase = services_.phase();
   return services_.session.state().update("request.start", [&](Json& state) {
-    add_lifecycle(state, {{"phase", services_.phase()},
+    add_lifecycle(state, {{"phase", phase},
                           {"step", row.kind},
                           {"label", label_of(row)},
                           {"status", "START"},
@@ -118,8 +119,9 @@ Result<void> RequestFlow::start(const RequestRow& row) {
 
 Result<void> RequestFlow::finish(const RequestRow& row, const Ran& ran, double seconds) {
   const std::string status = text_of(ran.result, "status", "ok");
+  const std::string phase = services_.phase();
   return services_.session.state().update("request.finish", [&](Json& state) {
-    add_lifecycle(state, {{"phase", services_.phase()},
+    add_lifecycle(state, {{"phase", phase},
                           {"step", row.kind},
                           {"label", label_of(row)},
                           {"status", is_failure(ran.result) ? "ERROR" : "END"},

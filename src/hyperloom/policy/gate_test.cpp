@@ -6,6 +6,7 @@
 
 #include "hyperloom/core/testing.h"
 #include "hyperloom/policy/denials.h"
+#include "hyperloom/policy/sandbox.h"
 
 namespace hyperloom::policy {
 namespace {
@@ -239,6 +240,18 @@ TEST_F(Spec_9, SourcesStayInTrustedRoots) {
     EXPECT_EQ(rule_of_path(key, "kernels.loom"), "") << key;
     EXPECT_EQ(rule_of_path(key, "../x"), "source_file_outside_trusted_scope") << key;
   }
+}
+
+TEST_F(Spec_9, FrameworkRootsOfTheVariableAreTrusted) {
+  EXPECT_EQ(rule_of_path("target_file", "/opt/framework/x"), "source_file_outside_trusted_scope");
+  const Environment environment(Variables{
+      {"INFERENCE_OPTIMIZER_FRAMEWORK_SOURCE_ROOTS", "/opt/framework:relative::/opt/other"}});
+  situation_.trusted = trusted_roots(environment, folder_ / "tree");
+  EXPECT_EQ(situation_.trusted,
+            (std::vector<fs::path>{folder_ / "tree", "/opt/framework", "/opt/other"}));
+  EXPECT_EQ(rule_of_path("target_file", "/opt/framework/x"), "");
+  EXPECT_EQ(rule_of_path("source_file", "/opt/other/x"), "");
+  EXPECT_EQ(rule_of_path("target_file", "/opt/frameworks/x"), "source_file_outside_trusted_scope");
 }
 
 TEST_F(Spec_9, TargetsAreSourcesOfTheTreeAndNothingElse) {

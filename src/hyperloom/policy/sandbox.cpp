@@ -161,6 +161,18 @@ bool is_absent_path(std::string_view text) {
   return word.empty() || std::ranges::find(kAbsent, word) != kAbsent.end();
 }
 
+std::vector<fs::path> trusted_roots(const Environment& environment, const fs::path& tree) {
+  std::vector<fs::path> roots = {tree};
+  const std::string list = environment.text("INFERENCE_OPTIMIZER_FRAMEWORK_SOURCE_ROOTS");
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(':', at), list.size());
+    fs::path root = list.substr(at, end - at);
+    if (root.is_absolute()) roots.push_back(std::move(root));
+    at = end + 1;
+  }
+  return roots;
+}
+
 std::optional<PathRole> path_role(std::string_view key) {
   const auto* row = std::ranges::find(kRows, key, &Row::key);
   if (row == std::end(kRows)) return std::nullopt;

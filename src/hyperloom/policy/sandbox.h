@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hyperloom/core/environment.h"
 #include "hyperloom/core/json.h"
 #include "hyperloom/session/layout.h"
 
@@ -28,6 +29,10 @@ bool is_inside(const fs::path& path, const fs::path& root);
 
 // A text that means that there is no path: "", "none", "n/a", "unresolved", ...
 bool is_absent_path(std::string_view text);
+
+// Where the sources lie that a request may name: the workload's tree, then the folders of
+// INFERENCE_OPTIMIZER_FRAMEWORK_SOURCE_ROOTS. One that is no absolute path is left out.
+std::vector<fs::path> trusted_roots(const Environment& environment, const fs::path& tree);
 
 // The role of the key, if it names files.
 std::optional<PathRole> path_role(std::string_view key);

@@ -32,6 +32,9 @@ class Sessions : public testing::Test {
   TempFolder folder_;
 };
 
+using Spec_12_Locks = Sessions;
+using Spec_12_DecisionLog = Sessions;
+
 TEST_F(Sessions, ManifestAndStateAreThereAfterCreate) {
   const Session session = create();
   const Json manifest = read_json(layout().manifest()).value();
@@ -46,7 +49,7 @@ TEST_F(Sessions, ManifestAndStateAreThereAfterCreate) {
   EXPECT_TRUE(state.at("pending_kernel_integrations").is_object());
 }
 
-TEST_F(Sessions, SecondSessionOnOneFolderIsRefusedWithItsOwner) {
+TEST_F(Spec_12_Locks, SecondSessionOnOneFolderIsRefusedWithItsOwner) {
   const Session session = create();
   for (const auto& second : {Session::resume(layout()), Session::create(layout(), {}, {})}) {
     ASSERT_FALSE(second);
@@ -55,7 +58,7 @@ TEST_F(Sessions, SecondSessionOnOneFolderIsRefusedWithItsOwner) {
   }
 }
 
-TEST_F(Sessions, LockIsHeldAcrossProcesses) {
+TEST_F(Spec_12_Locks, LockIsHeldAcrossProcesses) {
   const Session session = create();
   const pid_t child = ::fork();
   if (child == 0) {
@@ -68,7 +71,7 @@ TEST_F(Sessions, LockIsHeldAcrossProcesses) {
   EXPECT_EQ(status, 0);
 }
 
-TEST_F(Sessions, LockOfADeadProcessIsFree) {
+TEST_F(Spec_12_Locks, LockOfADeadProcessIsFree) {
   const pid_t child = ::fork();
   if (child == 0) {
     const Session session = create();
@@ -80,7 +83,7 @@ TEST_F(Sessions, LockOfADeadProcessIsFree) {
   EXPECT_TRUE(Session::resume(layout()));
 }
 
-TEST_F(Sessions, LockFileIsPrivateAndSaysWhoHoldsIt) {
+TEST_F(Spec_12_Locks, LockFileIsPrivateAndSaysWhoHoldsIt) {
   const Session session = create();
   struct stat info{};
   ASSERT_EQ(::stat(layout().lock().c_str(), &info), 0);
@@ -92,7 +95,7 @@ TEST_F(Sessions, LockFileIsPrivateAndSaysWhoHoldsIt) {
   }
 }
 
-TEST_F(Sessions, LockFileThatIsALinkIsRefused) {
+TEST_F(Spec_12_Locks, LockFileThatIsALinkIsRefused) {
   fs::create_directories(layout().session);
   write_text(folder_ / "victim", "keep");
   fs::create_symlink(folder_ / "victim", layout().lock());
@@ -196,7 +199,7 @@ TEST_F(Sessions, FolderThatCannotBeMadeIsAClearError) {
   EXPECT_NE(session.error().message.find("sessions"), std::string::npos);
 }
 
-TEST_F(Sessions, DecisionIsLoggedOnceForItsKey) {
+TEST_F(Spec_12_DecisionLog, DecisionIsLoggedOnceForItsKey) {
   {
     Session session = create();
     ASSERT_TRUE(session.log_decision("a", {{"id", "i1"}, {"decision", "KEEP"}}));
@@ -217,7 +220,7 @@ TEST_F(Sessions, DecisionIsLoggedOnceForItsKey) {
   EXPECT_EQ(seen, (std::vector<std::string>{"1i1", "2i2", "3i3"}));
 }
 
-TEST_F(Sessions, FullDiskLosesNoDecision) {
+TEST_F(Spec_12_DecisionLog, FullDiskLosesNoDecision) {
   Session session = create();
   ASSERT_TRUE(session.log_decision("a", {{"decision", "KEEP"}}));
   const std::string before = read_text(layout().decision_log());

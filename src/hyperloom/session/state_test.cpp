@@ -28,7 +28,9 @@ class State : public testing::Test {
   TempFolder folder_;
 };
 
-TEST_F(State, UpdateIsOnDiskWithTheNextRevision) {
+using Spec_12_State = State;
+
+TEST_F(Spec_12_State, UpdateIsOnDiskWithTheNextRevision) {
   SharedState state = create();
   ASSERT_TRUE(state.update("test", [](Json& document) { document["baseline_tput"] = 1000.0; }));
   EXPECT_EQ(state.revision(), 1U);
@@ -52,7 +54,7 @@ TEST_F(State, ChangeThatThrowsChangesNothing) {
   EXPECT_TRUE(state.update("test", [](Json& document) { document["baseline_tput"] = 8; }));
 }
 
-TEST_F(State, FullDiskKeepsMemoryAndFile) {
+TEST_F(Spec_12_State, FullDiskKeepsMemoryAndFile) {
   SharedState state = create();
   const std::string before = text();
   {
@@ -70,7 +72,7 @@ TEST_F(State, FullDiskKeepsMemoryAndFile) {
   EXPECT_TRUE(state.update("test", [](Json& document) { document["note"] = 1; }));
 }
 
-TEST_F(State, FileThatSomebodyElseWroteIsAConflict) {
+TEST_F(Spec_12_State, FileThatSomebodyElseWroteIsAConflict) {
   SharedState state = create();
   SharedState other = SharedState::load(path()).value();
   ASSERT_TRUE(other.update("test", [](Json& document) { document["who"] = "other"; }));
