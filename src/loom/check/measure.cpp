@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdlib>
+#include <limits>
 #include <thread>
 
 namespace loom::check {
@@ -36,7 +38,8 @@ class Side {
 
   // Runs for the warm-up, and finds the number of operations that takes the time of a batch.
   bool warm_up(double until) {
-    uint64_t count = options_.batch_size != 0 ? options_.batch_size : 1;
+    const uint64_t most = std::min(kMostBatch, work_.most_batch);
+    uint64_t count = std::min(most, std::max<uint64_t>(options_.batch_size, 1));
     const double start = clock_();
     for (;;) {
       const auto spent = batch(count);
@@ -50,18 +53,23 @@ class Side {
         const double wanted = options_.batch_time / std::max(*spent, 1e-9) * 1.2;
         const auto grown =
             static_cast<uint64_t>(static_cast<double>(count) * std::clamp(wanted, 1.5, 10.0));
-        count = std::min(kMostBatch, grown + 1);
+        count = std::min(most, grown + 1);
       }
     }
     made.batch_size = count;
     return true;
   }
 
-  std::optional<double> timed() {
+  bool timed() {
     const auto spent = batch(made.batch_size);
-    if (spent) made.batches.push_back(*spent * 1e9 / static_cast<double>(made.batch_size));
-    return spent;
+    if (!spent) return false;
+    made.batches.push_back(*spent * 1e9 / static_cast<double>(made.batch_size));
+    fastest_ = std::min(fastest_, *spent);
+    return true;
   }
+
+  // Of all batches, without interruptions.
+  double seconds() const { return fastest_ * static_cast<double>(made.batches.size()); }
 
   Measurement made;
 
@@ -70,7 +78,15 @@ class Side {
   const MeasureOptions& options_;
   const std::function<double()>& clock_;
   Diagnostics& diagnostics_;
+  double fastest_ = std::numeric_limits<double>::max();
 };
+
+// Whether more pairs would say more.
+bool is_vague(const Side& a, const Side& b, const MeasureOptions& options) {
+  if (options.precision <= 0 || a.made.batches.size() < kLeastPairs) return false;
+  const Difference found = difference(a.made.batches, b.made.batches, Interleave::RoundRobin);
+  return std::log(found.high / found.low) / 2 + found.floor > options.precision;
+}
 
 }  // namespace
 
@@ -81,15 +97,12 @@ std::optional<Measurement> measure(TimedWork& work, const MeasureOptions& option
   const double until = start + options.most_time;
   Side side(work, options, clock, diagnostics);
   if (!side.warm_up(until)) return std::nullopt;
-  double timed = 0;
   for (;;) {
-    const auto spent = side.timed();
-    if (!spent) return std::nullopt;
-    timed += *spent;
+    if (!side.timed()) return std::nullopt;
     const uint64_t count = side.made.batches.size();
     const bool enough = options.repetitions != 0
                             ? count >= options.repetitions
-                            : timed >= options.least_time && count >= kLeastBatches;
+                            : side.seconds() >= options.least_time && count >= kLeastBatches;
     if (enough) break;
     side.made.capped = clock() >= until;
     if (side.made.capped) break;
@@ -107,17 +120,16 @@ std::optional<ComparedMeasurement> measure_both(TimedWork& a, TimedWork& b,
   Side first(a, options, clock, diagnostics);
   Side second(b, options, clock, diagnostics);
   if (!first.warm_up(until) || !second.warm_up(until)) return std::nullopt;
-  double timed = 0;
   bool capped = false;
+  double wanted = options.least_time;
   for (uint64_t pairs = 0;; ++pairs) {
-    const bool enough = options.repetitions != 0
-                            ? pairs >= options.repetitions
-                            : timed >= options.least_time && pairs >= kLeastPairs;
-    if (enough || capped) break;
-    const auto spent_a = first.timed();
-    const auto spent_b = spent_a ? second.timed() : std::nullopt;
-    if (!spent_a || !spent_b) return std::nullopt;
-    timed += *spent_a + *spent_b;
+    if (capped || (options.repetitions != 0 && pairs >= options.repetitions)) break;
+    const bool enough = pairs >= kLeastPairs && first.seconds() + second.seconds() >= wanted;
+    if (options.repetitions == 0 && enough) {
+      if (!is_vague(first, second, options)) break;
+      wanted += std::max(options.least_time, 0.1) / 2;
+    }
+    if (!first.timed() || !second.timed()) return std::nullopt;
     capped = clock() >= until;
   }
   if (options.interleave == Interleave::Ababa && !first.timed()) return std::nullopt;

@@ -13,13 +13,18 @@
 namespace loom::check {
 
 struct MeasureOptions {
-  double warm_up = 0.05;    // seconds before the first batch
-  double least_time = 0.5;  // seconds of batches; of a comparison, of both sides together
+  double warm_up = 0.05;  // seconds before the first batch
+  // Seconds of batches as if each took as long as the fastest one, so that interruptions do not
+  // count; of a comparison, of both sides together.
+  double least_time = 0.5;
   double most_time = 10;    // seconds after which no further batch begins, warm-up included
   uint64_t batch_size = 0;  // operations timed at once; 0: as many as batch_time takes
   double batch_time = 1e-3;
   uint64_t repetitions = 0;  // batches of each side; 0: as least_time says
   Interleave interleave = Interleave::Ababa;
+  // A comparison goes on past least_time while the half of its interval and its floor together are
+  // wider than this part of the time. It is never the answer that ends it.
+  double precision = 0.02;
   std::function<double()> clock;  // seconds; empty: the steady clock
 };
 

@@ -76,6 +76,17 @@ TEST_F(Measuring, RepetitionsAndBatchSizesAreTakenAsTheyAre) {
   EXPECT_EQ(work.done, 7u * 4);  // one batch to warm up
 }
 
+TEST_F(Measuring, BatchesEndWhereInputsWouldBeUsedTwice) {
+  FakeWork work(now, 1e-6);
+  work.most_batch = 5;
+  const auto found = measure(work, options(), diagnostics);
+  ASSERT_TRUE(found.has_value());
+  EXPECT_EQ(found->batch_size, 5u);
+  MeasureOptions larger = options();
+  larger.batch_size = 100;
+  EXPECT_EQ(measure(work, larger, diagnostics)->batch_size, 5u);
+}
+
 TEST_F(Measuring, SidesTakeTurns) {
   FakeWork a(now, 1e-6);
   FakeWork b(now, 1.05e-6);

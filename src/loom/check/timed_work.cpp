@@ -202,6 +202,7 @@ class DispatchWork final : public TimedWork {
       contents_.emplace_back(content.begin(), content.end());
     }
     ring = ring_->sets.size();
+    if (!changed_.empty()) most_batch = ring;
     set_bytes = inputs.bytes();
     return launcher == nullptr || bind(diagnostics);
   }

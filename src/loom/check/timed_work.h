@@ -30,7 +30,9 @@ class TimedWork {
   // Gives inputs that runs have changed their content again. Not to be timed.
   virtual void restore() {}
 
-  uint64_t ring = 1;                      // sets of inputs
+  uint64_t ring = 1;  // sets of inputs
+  // Operations between two restore() so that each one finds its inputs as they were at first.
+  uint64_t most_batch = ~uint64_t{0};
   uint64_t set_bytes = 0;                 // of one set
   std::array<uint64_t, 2> work = {0, 0};  // that the case states, by WorkUnit; 0: nothing
 
