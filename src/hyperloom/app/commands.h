@@ -31,7 +31,7 @@ int optimize(const Environment& environment, const OptimizeRequest& request, con
 int resume(const Environment& environment, const std::string& session_id, const std::string& report,
            const Voice& voice);
 int status(const Environment& environment, const std::string& session_id, const Voice& voice);
-// `format`: markdown or json.
+// `format`: markdown, json, or flags: the kept configuration as flags of the other programs.
 int show_report(const Environment& environment, const std::string& session_id,
                 const std::string& format, const std::string& output, const Voice& voice);
 int request(const Environment& environment, const std::string& session_id, const std::string& kind,

@@ -102,7 +102,9 @@ int show_report(const Environment& environment, const std::string& session_id,
                          "a report is written when a session ends; 'hyperloom resume' goes on"},
                         voice);
   }
-  const std::string text = format == "json" ? report->dump(2) + "\n" : report::markdown(*report);
+  std::string text = report::markdown(*report);
+  if (format == "json") text = report->dump(2) + "\n";
+  if (format == "flags") text = report::config_flags(*report);
   if (auto written = loom::write_file(output.empty() ? "-" : output, text); !written) {
     return report_error(
         {"unwritable_file", fmt::format("{}: {}", output, written.error().reason), ""}, voice);

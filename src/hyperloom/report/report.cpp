@@ -66,6 +66,11 @@ Json kept_entries(const Json& state) {
   return entries;
 }
 
+Json kept_configuration(const Json& state) {
+  const Json& envs = value_of(value_of(state, "current_best"), "extra_envs");
+  return envs.is_object() ? envs : Json::object();
+}
+
 Json waiting_records(const Json& state) {
   Json rows = Json::array();
   const Json& queue = value_of(state, "pending_kernel_integrations");
@@ -160,6 +165,7 @@ Json build(const Json& manifest, const Json& state, const std::vector<Json>& dec
                  {"stop_reason", text_of(state, "stop_reason")},
                  {"ledger", ledger_rows(state)},
                  {"kept", kept_entries(state)},
+                 {"configuration", kept_configuration(state)},
                  {"decisions", decisions},
                  {"kernels", kernels},
                  {"waiting", waiting_records(state)},
@@ -179,6 +185,13 @@ std::string markdown(const Json& report) {
               {"seq", "kind", "before", "after", "delta_tput", "integration_id"});
   add_section(text, "Kept", report["kept"],
               {"action", "kernel_id", "kernel_name", "target_file", "gain_pct", "description"});
+  if (!report["configuration"].empty()) {
+    text += "\n## Configuration kept\n\n";
+    for (const auto& [key, value] : report["configuration"].items()) {
+      text += fmt::format("- {} = {}\n", key,
+                          value.is_string() ? value.get<std::string>() : compact(value));
+    }
+  }
   add_section(text, "Decisions", report["decisions"], {"seq", "id", "decision", "reason"});
   add_section(text, "Waiting for review", report["waiting"],
               {"integration_id", "kernel_id", "status", "reason"});
@@ -189,6 +202,15 @@ std::string markdown(const Json& report) {
               {"ts", "action", "error_class", "error_excerpt"});
   add_section(text, "Not part of this version", report["missing_engines"],
               {"kind", "missing", "needs"});
+  return text;
+}
+
+std::string config_flags(const Json& report) {
+  std::string text;
+  for (const auto& [key, value] : value_of(report, "configuration").items()) {
+    text += fmt::format("--config={}={}\n", key,
+                        value.is_string() ? value.get<std::string>() : compact(value));
+  }
   return text;
 }
 

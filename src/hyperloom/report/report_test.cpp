@@ -60,6 +60,15 @@ TEST(Report, TellsWhatDidNotRunAndWhy) {
   EXPECT_NE(text.find("run_fusion"), std::string::npos);
 }
 
+TEST(Report, TheKeptConfigurationIsShownAndUsable) {
+  const Json state = {{"baseline_tput", 1.0},
+                      {"current_best", {{"extra_envs", {{"tile", "8"}, {"width", 4}}}}}};
+  const Json report = build({}, state, {}, {});
+  EXPECT_EQ(config_flags(report), "--config=tile=8\n--config=width=4\n");
+  EXPECT_NE(markdown(report).find("- tile = 8\n- width = 4\n"), std::string::npos);
+  EXPECT_EQ(config_flags(build({}, {{"baseline_tput", 1.0}}, {}, {})), "");
+}
+
 TEST(Report, ACellCannotBreakItsTable) {
   const Json state = {{"baseline_tput", 1.0},
                       {"last_action_failures", {{{"action", "a|b\nc"}, {"error_class", "x"}}}}};
