@@ -264,6 +264,8 @@ struct Coordinator::Impl {
         if (!enter(phase())) return;
         continue;
       }
+      // What a kill left between an optimization and its integration.
+      if (phase() == Phase::KernelAgent) keep(integrate_ready(scope(), SIZE_MAX));
       const auto leaving = why_leave(phase());
       if (!leaving) return;
       if (phase() == Phase::Close) {
