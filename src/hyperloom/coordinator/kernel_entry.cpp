@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "hyperloom/coordinator/phase.h"
 #include "hyperloom/coordinator/phase_hooks.h"
 #include "hyperloom/core/time.h"
 #include "hyperloom/integrate/gain_ledger.h"
@@ -84,7 +85,7 @@ Result<void> run_batches(const HookScope& scope) {
       return note_not_run(context, "kernel_opt_batch", "no_candidates_path");
     }
     const Json params = {{"candidates_path", candidates}, {"session_id", context.layout().id}};
-    const uint64_t before = context.state().revision();
+    const std::string before = progress_fingerprint(state_of(scope));
     const auto result =
         scope.router.post_synthesized("run_optimization", params, [&](const std::string&) {
           Json answer = optimize::run_optimization(
@@ -97,7 +98,7 @@ Result<void> run_batches(const HookScope& scope) {
     // Without a trace in the ledger the same batch would come again for ever.
     const std::string status = text_of(*result, "status");
     if (status == "skipped" || text_of(*result, "error_class") == "not_available" ||
-        context.state().revision() == before) {
+        progress_fingerprint(state_of(scope)) == before) {
       return note_not_run(context, "kernel_opt_batch",
                           text_of(*result, "reason", text_of(*result, "error_class", status)));
     }
