@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <map>
 
 #include "hyperloom/core/durable.h"
@@ -133,6 +134,19 @@ void check_route(const Json& payload, const Environment& environment, Json& warn
                       {"message", fmt::format("'{}' is no route; 'agent' is taken", route)}});
 }
 
+// The last twenty, without their ends.
+Json last_lines(const std::string& log) {
+  constexpr size_t kMost = 20;
+  Json lines = Json::array();
+  for (size_t at = 0; at < log.size();) {
+    const size_t end = std::min(log.find('\n', at), log.size());
+    lines.push_back(log.substr(at, end - at));
+    at = end + 1;
+  }
+  while (lines.size() > kMost) lines.erase(lines.begin());
+  return lines;
+}
+
 class Analysis {
  public:
   Analysis(const Json& payload, const task::Context& context)
@@ -175,6 +189,8 @@ class Analysis {
     }
     artifact["trace_report_path"] = report_path().string();
     artifact["trace_input"] = path.string();
+    // A stub must not take the place of an analysis.
+    if (dry_run()) return Json{{"status", "ok"}, {"dry_run", true}, {"hot_kernels", Json::array()}};
     if (auto written = write(artifact, path.string()); !written) {
       return std::unexpected(written.error());
     }
@@ -220,7 +236,13 @@ class Analysis {
 
   Result<void> write(const Json& artifact, const std::string& input) const {
     const fs::path folder = layout_.run() / "tracelens";
-    Json summary = {{"kernels", artifact["hot_kernels"].size()},
+    Json summary = {{"counts",
+                     {{"kernels", artifact["hot_kernels"].size()},
+                      {"tasks", artifact["routable_kernels"].size()},
+                      {"skipped", artifact["skipped_kernels"].size()},
+                      {"task_groups", artifact["task_groups"].size()},
+                      {"warnings", artifact["trace_health_warnings"].size()}}},
+                    {"tasks", artifact["routable_kernels"]},
                     {"skipped", artifact["skipped_kernels"]},
                     {"task_groups", artifact["task_groups"]},
                     {"warnings", artifact["trace_health_warnings"]}};
@@ -234,7 +256,7 @@ class Analysis {
              {folder / "summary.json", summary},
              {report_path(),
               {{"window", artifact["window"]}, {"kernels", artifact["hot_kernels"]}}},
-             {roofline_path(), roofline(artifact, input)},
+             {roofline_path(), roofline_report(artifact, input)},
              {layout_.run() / "session_state.json", state},
              {layout_.candidates(), artifact}}) {
       if (auto saved = save(path, document); !saved) return saved;
@@ -277,6 +299,14 @@ class Analysis {
     return findings;
   }
 
+  Json roofline_report(const Json& artifact, const std::string& input) const {
+    Json report = roofline(artifact, input);
+    report["analysis_md_path"] = analysis_path().string();
+    report["kernel_candidates_path"] = layout_.candidates().string();
+    report["roofline_json_path"] = roofline_path().string();
+    return report;
+  }
+
   static std::string window_finding(const Json& artifact) {
     const Json& window = artifact["window"];
     return fmt::format(
@@ -286,7 +316,7 @@ class Analysis {
 
   Json result(const Json& artifact, const std::string& input, const std::string& hash) const {
     return {{"status", "ok"},
-            {"dry_run", dry_run()},
+            {"dry_run", false},
             {"framework", "loom"},
             {"trace_input", input},
             {"steady_state_trace", input},
@@ -322,7 +352,12 @@ class Analysis {
                 {"log_path", layout_.log(kTool, run_id_).string()},
                 {"offset_bytes", log_.size()},
                 {"artifact_paths", {{"kernel_candidates", layout_.candidates().string()}}}};
-    if (state != "running") row["ended_at"] = utc_now();
+    row["last_lines"] = last_lines(log_);
+    if (state != "running") {
+      row["ended_at"] = utc_now();
+      const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin_;
+      row["duration_seconds"] = took.count();
+    }
     if (!error.empty()) row["error"] = error;
     return save(layout_.status(kTool, run_id_), row);
   }
@@ -334,6 +369,7 @@ class Analysis {
   std::string run_id_;
   std::string log_;
   std::string started_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
 Json first_of(const Json& rows, size_t count) {

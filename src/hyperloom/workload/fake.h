@@ -47,6 +47,8 @@ struct FakeScript {
   std::function<void(const std::string& call)> before;
   // Relative deviations of the samples of throughput(), used in turn over all benches; empty: none.
   std::vector<double> noise;
+  // What measure_peaks() answers, each time logged as "peaks"; without rows it is not available.
+  Json peaks = Json::array();
   // For a content hash: throughput instead of what the sources say.
   std::map<std::string, double> throughput;
 
@@ -337,6 +339,12 @@ class FakeWorkload final : public Workload {
   fs::path tree() const override { return tree_; }
   std::vector<fs::path> files() const override { return files_; }
   std::string device() const override { return "cpu:0"; }
+  Result<Json> measure_peaks(std::stop_token stop) const override {
+    if (script_->peaks.empty()) return Workload::measure_peaks(stop);
+    const std::lock_guard lock(script_->mutex);
+    script_->log.emplace_back("peaks");
+    return script_->peaks;
+  }
   Result<std::unique_ptr<Bench>> start(double /*call_timeout_seconds*/,
                                        std::stop_token stop) const override {
     ++script_->starts;
