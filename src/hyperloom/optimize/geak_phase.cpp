@@ -34,9 +34,9 @@ class GeakPhase {
                                                               : 1),
         folder_(context.layout().session / "geak"),
         eval_dir_(folder_ / fmt::format("e2e_cycle{}", cycle_)),
-        seconds_(std::min(
-            context.environment.number("GEAK_E2E_TIMEOUT_S"),
-            context.deadline.seconds_left() - context.environment.number("GEAK_BUDGET_MARGIN_S"))),
+        seconds_(
+            std::min(context.environment.number("GEAK_E2E_TIMEOUT_S"),
+                     context.deadline.seconds_left() - seconds_of("GEAK_BUDGET_MARGIN_S", 0.05))),
         clock_(std::max(0.0, seconds_), context.deadline) {
     outcome_ = {{"kind", "geak_e2e"},
                 {"cycle", cycle_},
@@ -48,7 +48,7 @@ class GeakPhase {
   Json run() {
     Backend* runner = find_backend(engines_.backends, "geak");
     if (runner == nullptr) return end("runner_not_found", "not_available", "geak is not installed");
-    if (seconds_ < context_.environment.number("GEAK_MIN_RUN_S")) {
+    if (seconds_ < seconds_of("GEAK_MIN_RUN_S", 0.10)) {
       outcome_["reason"] = "insufficient_budget";
       return end("skipped", "", fmt::format("{:.0f} seconds are left for the search", seconds_));
     }
@@ -73,6 +73,16 @@ class GeakPhase {
     if (!error_class.empty()) outcome_["error_class"] = error_class;
     outcome_["error"] = message;
     return std::move(outcome_);
+  }
+
+  // What the variable says; unset, its default, or `part` of the session's budget where that is
+  // less: a program that runs here needs no minutes to start.
+  double seconds_of(std::string_view name, double part) const {
+    const double seconds = context_.environment.number(name);
+    const double budget =
+        number_of(value_of(context_.session.manifest(), "options"), "budget_seconds");
+    if (context_.environment.has(name) || budget <= 0) return seconds;
+    return std::min(seconds, part * budget);
   }
 
   Json handoff() const {

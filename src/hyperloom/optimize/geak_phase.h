@@ -11,6 +11,10 @@ namespace hyperloom::optimize {
 // leaves <session>/geak/e2e_cycle<N>/result.json. `payload` may name the `cycle` (from 1).
 //
 // {status, kind: geak_e2e, speedup, result_path, handoff_path, error_class?, error?, candidate?}.
+// It has GEAK_E2E_TIMEOUT_S, or what is left of the session without GEAK_BUDGET_MARGIN_S, and does
+// not start with less than GEAK_MIN_RUN_S; unset, the last two are at most 5 and 10 percent of the
+// session's `options.budget_seconds`.
+//
 // Status: ok, timeout, runner_crashed, no_result_json, baseline_reproduction_failed,
 // runner_not_found, or skipped with reason insufficient_budget. A win is a claim: the `candidate`
 // is a record as `pending_kernel_integrations` has them, and record_geak() queues it.

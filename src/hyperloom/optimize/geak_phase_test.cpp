@@ -82,6 +82,23 @@ TEST_F(Spec_4_6, TooLittleTimeIsSkipped) {
   EXPECT_EQ(workload_->script().starts, 0);
 }
 
+TEST_F(Spec_4_6, ShortSessionHasAShortSearch) {
+  open();
+  layout_ = session::Layout::make(folder_ / "data", "short").value();
+  Json options = Json::object();
+  options["budget_seconds"] = 120.0;
+  session_ = std::make_unique<session::Session>(
+      session::Session::create(layout_, workload_->describe(), options).value());
+  deadline_ = Deadline::in_seconds(100);
+  EXPECT_EQ(run()["status"], "ok");
+  deadline_ = Deadline::in_seconds(17);
+  EXPECT_EQ(run()["status"], "skipped") << "6 of 17 seconds are left over, 12 are needed";
+  values_["GEAK_MIN_RUN_S"] = "5";
+  environment_ = std::make_unique<Environment>(values_);
+  deadline_ = Deadline::in_seconds(17);
+  EXPECT_EQ(run()["status"], "ok");
+}
+
 TEST_F(Spec_4_6, EnvironmentBoundsTheSearch) {
   deadline_ = Deadline::in_seconds(800);
   values_["GEAK_MIN_RUN_S"] = "400";

@@ -20,6 +20,7 @@ namespace hyperloom::optimize {
 namespace {
 
 constexpr double kGraceSeconds = 180;  // of a wrapper and of a ladder over their budgets
+constexpr double kLeastSeconds = 10;   // of the session, for which no backend is started
 constexpr size_t kOutputTail = 4000;
 constexpr unsigned kVerifyPairs = 7;
 constexpr size_t kVerifySeeds = 3;
@@ -153,8 +154,14 @@ class KernelRun {
 
   Result<void> attempt(Backend& backend) {
     if (auto saved = files_.step("run_backends"); !saved) return saved;
-    if (clock_.seconds_left() <= kGraceSeconds) {
+    // Nothing was waited for yet, so that the ladder's clock is the wall's.
+    const double used =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    if (used >= task_.kernel_budget_minutes * 60) {
       return fail("ladder_timeout", "no more than 180 seconds are left for a backend");
+    }
+    if (clock_.seconds_left() <= kLeastSeconds) {
+      return fail("ladder_timeout", "the session ends before a backend could find anything");
     }
     const auto begin = std::chrono::steady_clock::now();
     const auto hash = tree_hash();
@@ -432,6 +439,7 @@ class KernelRun {
   std::string kernel_;
   std::string backend_name_;
   int64_t ordinal_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
   LadderClock clock_;
   RunFiles files_;
   AttemptRecord record_;

@@ -15,10 +15,18 @@
 #include "hyperloom/optimize/config_axis.h"
 #include "loom/api/inspect.h"
 #include "loom/api/loom.h"
+#include "loom/api/rewrites.h"
 #include "loom/base/file.h"
 
 namespace hyperloom::optimize {
 namespace {
+
+std::optional<int64_t> parse_integer(const std::string& text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
 
 struct Source {
   fs::path file;
@@ -32,11 +40,16 @@ struct KeyChoice {
   unsigned line = 0;
 };
 
-std::optional<int64_t> parse_integer(const std::string& text) {
-  int64_t value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
+struct RewriteChoice {
+  std::string kernel;
+  std::string name;
+  std::string site;
+  size_t source = 0;
+};
+
+// The number in "loop 3", 0 for other sites.
+int64_t loop_of(const std::string& site) {
+  return site.starts_with("loop ") ? parse_integer(site.substr(5)).value_or(0) : 0;
 }
 
 std::string text_of_value(const Json& value) {
@@ -67,11 +80,12 @@ class LoomSpace final : public Space {
 
   Result<Change> change(const Point& point) const override {
     Change change;
-    for (size_t axis = 0; axis < point.size(); ++axis) {
+    for (const size_t axis : order_) {
       if (point[axis] == 0) continue;
-      if (auto done = set_key(change, axis, axes_[axis].options[point[axis]]); !done) {
-        return std::unexpected(done.error());
-      }
+      const std::string& value = axes_[axis].options[point[axis]];
+      const auto done = axis < keys_.size() ? set_key(change, axis, value)
+                                            : rewrite(change, axis - keys_.size(), value);
+      if (!done) return std::unexpected(done.error());
     }
     return change;
   }
@@ -99,7 +113,16 @@ class LoomSpace final : public Space {
     for (const auto& [source, key] : keys()) {
       if (kernel.empty() || reached.contains(key.key)) add_key(source, key);
     }
+    for (size_t i = 0; i < modules_.size(); ++i) {
+      for (const loom::api::Symbol& symbol : modules_[i].symbols()) {
+        if (symbol.declaration || (!kernel.empty() && symbol.name != kernel)) continue;
+        for (const loom::api::Rewrite& one : loom::api::list_rewrites(modules_[i], symbol.name)) {
+          add_rewrite(i, symbol.name, one);
+        }
+      }
+    }
     modules_.clear();
+    put_in_order();
   }
 
  private:
@@ -168,6 +191,47 @@ class LoomSpace final : public Space {
     keys_.push_back({key.key, bound, source, key.line});
   }
 
+  void add_rewrite(size_t source, const std::string& kernel, const loom::api::Rewrite& one) {
+    std::vector<std::string> options = {"as it is"};
+    options.insert(options.end(), one.values.begin(), one.values.end());
+    std::string name = fmt::format("{} @{}", one.name, kernel);
+    if (!one.site.empty()) name += " " + one.site;
+    axes_.push_back({std::move(name), std::move(options)});
+    rewrites_.push_back({kernel, one.name, one.site, source});
+  }
+
+  // Keys before rewrites, which move lines; the last loop of a kernel before the first, so that the
+  // numbers of those to come still hold; what concerns whole kernels in the end.
+  void put_in_order() {
+    order_.resize(axes_.size());
+    std::iota(order_.begin(), order_.end(), size_t{0});
+    std::ranges::stable_sort(order_, {}, [&](size_t axis) {
+      if (axis < keys_.size()) return std::pair<int, int64_t>(0, 0);
+      const int64_t loop = loop_of(rewrites_[axis - keys_.size()].site);
+      return loop > 0 ? std::pair<int, int64_t>(1, -loop) : std::pair<int, int64_t>(2, 0);
+    });
+  }
+
+  Result<void> rewrite(Change& change, size_t number, const std::string& value) const {
+    const RewriteChoice& choice = rewrites_[number];
+    const Source& source = sources_[choice.source];
+    auto& text = change.files.try_emplace(source.file, source.text).first->second;
+    loom::api::Context context;
+    loom::api::Messages messages(context);
+    const auto module = loom::api::Module::read(context, text, source.file.string(), messages);
+    if (!module) return fail("not_applicable", "the source does not verify: " + messages.text());
+    auto changed =
+        loom::api::apply_rewrite(*module, choice.kernel, choice.name, choice.site, value, messages);
+    if (!changed) {
+      return fail("not_applicable", fmt::format("{} @{} {} does not apply: {}", choice.name,
+                                                choice.kernel, choice.site, messages.text()));
+    }
+    change.words.push_back(
+        fmt::format("{} @{} {} by {}", choice.name, choice.kernel, choice.site, value));
+    text = std::move(*changed);
+    return {};
+  }
+
   Result<void> set_key(Change& change, size_t axis, const std::string& value) const {
     const KeyChoice& choice = keys_[axis];
     change.words.push_back(choice.key + " = " + value);
@@ -192,7 +256,9 @@ class LoomSpace final : public Space {
   std::vector<loom::api::Module> modules_;  // of the sources, until the axes are known
   Json bound_ = Json::object();
   std::vector<Axis> axes_;
-  std::vector<KeyChoice> keys_;  // of the first axes
+  std::vector<KeyChoice> keys_;          // of the first axes
+  std::vector<RewriteChoice> rewrites_;  // of the others
+  std::vector<size_t> order_;            // in which the axes' choices are made
 };
 
 }  // namespace

@@ -166,6 +166,49 @@ TEST_F(LoomSources, SourceThatDoesNotVerifyIsNamed) {
   EXPECT_TRUE(opened.error().message.starts_with("model.loom:2:1: ")) << opened.error().message;
 }
 
+TEST_F(LoomSources, RewritesOfAKernelAreItsAxes) {
+  open();
+  const auto made = space("add");
+  const auto axis = std::ranges::find(made->axes(), "unroll @add loop 3", &Axis::name);
+  ASSERT_NE(axis, made->axes().end());
+  EXPECT_EQ(axis->options.front(), "as it is");
+  for (const Axis& one : made->axes()) EXPECT_EQ(one.name.find("@unused"), std::string::npos);
+}
+
+TEST_F(LoomSources, RewritesChangeTheirKernelAloneAndGoTogetherWithKeys) {
+  open();
+  const auto made = space("add");
+  Point point(made->axes().size(), 0);
+  for (size_t i = 0; i < point.size(); ++i) {
+    if (made->axes()[i].name == "rounds" || made->axes()[i].name == "unroll @add loop 3") {
+      point[i] = 1;
+    }
+  }
+  const auto change = made->change(point);
+  ASSERT_TRUE(change) << change.error().message;
+  EXPECT_EQ(change->files.size(), 2U);
+  const std::string& text = change->files.at("model.loom");
+  EXPECT_NE(text, kProgram);
+  const std::string rest =
+      std::string(kProgram).substr(std::string(kProgram).find("kernel.def @unused"));
+  EXPECT_TRUE(text.ends_with(rest)) << text;
+  write("model.loom", text);
+  EXPECT_TRUE(open_loom_space(context(), "add")) << "it verifies";
+}
+
+// The first candidates of forge, which change one axis each.
+class BriefForge final : public Backend {
+ public:
+  std::string name() const override { return "forge"; }
+  Json configuration(const task::Context&) const override {
+    return {{"exhaustive_up_to", 1U}, {"most", 8U}, {"pairs", 1U}, {"seeds", 1U}};
+  }
+  Outcome optimize(Attempt& attempt) override { return forge_->optimize(attempt); }
+
+ private:
+  std::unique_ptr<Backend> forge_ = make_forge();
+};
+
 // Real code in a real worker: sixteen times less work is faster by any clock.
 TEST_F(LoomSources, KernelOfANativeWorkloadIsOptimized) {
   open();
@@ -173,7 +216,8 @@ TEST_F(LoomSources, KernelOfANativeWorkloadIsOptimized) {
     state["last_trace_analyze"]["tree_hash"] =
         workload::tree_hash(native_->tree(), native_->files()).value();
   }));
-  const Json result = run_optimization(Json::object(), context(), {});
+  const Json result = run_optimization(Json::object(), context(), {},
+                                       {{std::make_shared<BriefForge>()}, open_loom_space});
   ASSERT_EQ(result["status"], "ok") << result.dump(2);
   EXPECT_EQ(decision_of(result), "KEEP") << result.dump(2);
   EXPECT_EQ(result["verification"]["correctness_passed"], true);

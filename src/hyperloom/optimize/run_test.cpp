@@ -5,9 +5,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <set>
 #include <string>
-#include <thread>
 
 #include "hyperloom/optimize/select.h"
 #include "hyperloom/optimize/session_testing.h"
@@ -17,6 +18,7 @@ namespace {
 
 using Optimization = SessionTest;
 using Spec_3_2 = SessionTest;
+using Spec_11_Budgets = SessionTest;
 
 TEST_F(Optimization, FindsVerifiesAndProposesTheBetterConfiguration) {
   use_forge();
@@ -213,16 +215,18 @@ TEST_F(Spec_3_2, IR_1_EverythingThatQualifiesIsOneBatch) {
   use_forge();
   for (int i = 1; i <= 9; ++i) add_fast_kernel(i);
   open();
-  std::atomic<int> loading = 0;
-  std::atomic<int> most = 0;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int building = 0;
+  bool together = false;
   workload_->script().before = [&](const std::string& call) {
-    if (call != "load after") return;
-    const int now = ++loading;
-    int seen = most;
-    while (now > seen && !most.compare_exchange_weak(seen, now)) {
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    --loading;
+    if (call != "load before") return;
+    std::unique_lock lock(mutex);
+    together |= ++building > 1;
+    changed.notify_all();
+    // The first one stays until another one is there.
+    changed.wait_for(lock, std::chrono::seconds(20), [&] { return together; });
+    --building;
   };
   const Json result = optimize();
   EXPECT_EQ(result["batch_mode"], true);
@@ -231,7 +235,7 @@ TEST_F(Spec_3_2, IR_1_EverythingThatQualifiesIsOneBatch) {
   EXPECT_EQ(result["backend_order"], Json{"forge"});
   EXPECT_EQ(decision_of(result), "KEEP");
   EXPECT_EQ(partial_.size(), 9U);
-  EXPECT_GT(most, 1) << "builds run side by side";
+  EXPECT_TRUE(together) << "builds run side by side";
   EXPECT_EQ(session_->state().get("pending_kernel_integrations").size(), 9U);
   std::set<std::string> ids;
   for (const Json& attempt : attempt_rows()) ids.insert(attempt["attempt_id"]);
@@ -258,15 +262,41 @@ TEST_F(Spec_3_2, OneAtATimeWhereTheEnvironmentOrThePayloadSaysSo) {
   EXPECT_EQ(optimize({{"max_parallel", 2}})["status"], "skipped") << "all were judged";
 }
 
-TEST_F(Spec_3_2, BudgetOfTheEnvironmentWinsAndALadderNeedsThreeMinutes) {
+TEST_F(Spec_3_2, NoBackendStartsWithThreeMinutesOrLessOfItsLadder) {
   use_forge();
   add_kernel(1, 1000, tile_lines("k1", "tile"));
-  deadline_ = Deadline::in_seconds(100);
   open();
-  const Json result = optimize({{"budget_minutes", 5}});
+  const Json result = optimize({{"kernel_budget_min", 1e-9}});
   EXPECT_EQ(result["status"], "timeout");
   EXPECT_EQ(result["error_class"], "ladder_timeout");
   EXPECT_TRUE(attempt_rows().empty());
+}
+
+TEST_F(Spec_3_2, ShortSessionIsUsedAndAnEndingOneIsNot) {
+  use_forge();
+  add_kernel(1, 1000, tile_lines("k1", "tile"));
+  deadline_ = Deadline::in_seconds(9);
+  open();
+  EXPECT_EQ(optimize()["error_class"], "ladder_timeout");
+  deadline_ = Deadline::in_seconds(100);
+  EXPECT_EQ(decision_of(optimize()), "KEEP");
+}
+
+TEST_F(Spec_11_Budgets, LadderOfTheEnvironmentHoldsWhereThePayloadNamesNone) {
+  use_forge();
+  values_["KERNEL_OPT_KERNEL_BUDGET_MIN"] = "0.000000001";
+  add_kernel(1, 1000, tile_lines("k1", "tile"));
+  open();
+  EXPECT_EQ(optimize()["error_class"], "ladder_timeout");
+  EXPECT_EQ(decision_of(optimize({{"kernel_budget_min", 5}})), "KEEP");
+}
+
+TEST_F(Spec_11_Budgets, BudgetOfTheEnvironmentWinsOverThePayload) {
+  use_forge();
+  values_["KERNEL_OPT_BACKEND_BUDGET_MIN"] = "0.000000001";
+  add_kernel(1, 1000, tile_lines("k1", "tile"));
+  open();
+  EXPECT_EQ(optimize({{"budget_minutes", 5}})["error_class"], "ladder_timeout");
 }
 
 class Thrower final : public Backend {
