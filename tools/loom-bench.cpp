@@ -151,30 +151,34 @@ check::BenchOptions bench_options(const Flags& flags, check::TestOptions test) {
   return made;
 }
 
+struct CloseFile {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+
 // Where events go, each one flushed as it happens.
 class Events {
  public:
   Events(Tool& tool, const Flags& flags) : tool_(tool) {
     if (flags.format != "jsonl") return;
-    file_ = flags.output.empty() ? stdout : std::fopen(flags.output.c_str(), "w");
+    if (flags.output.empty()) {
+      file_ = stdout;
+      return;
+    }
+    own_.reset(std::fopen(flags.output.c_str(), "w"));
+    file_ = own_.get();
     if (file_ == nullptr) tool_.report_write({flags.output, "it cannot be opened"});
   }
-  Events(const Events&) = delete;
-  Events& operator=(const Events&) = delete;
-  ~Events() {
-    if (file_ != nullptr && file_ != stdout) std::fclose(file_);
-  }
   void write(const std::string& line) {
-    if (file_ == nullptr) return;
-    const bool good =
-        std::fwrite(line.data(), 1, line.size(), file_) == line.size() && std::fflush(file_) == 0;
-    if (!good && !failed_) tool_.report_write({"events", "it cannot be written"});
-    failed_ = failed_ || !good;
+    if (file_ == nullptr || failed_) return;
+    failed_ =
+        std::fwrite(line.data(), 1, line.size(), file_) != line.size() || std::fflush(file_) != 0;
+    if (failed_) tool_.report_write({"events", "it cannot be written"});
   }
 
  private:
   Tool& tool_;
-  std::FILE* file_ = nullptr;
+  std::unique_ptr<std::FILE, CloseFile> own_;
+  std::FILE* file_ = nullptr;  // `own_` or standard output; null: nobody wants them
   bool failed_ = false;
 };
 

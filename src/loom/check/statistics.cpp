@@ -85,7 +85,7 @@ Summary summarize(std::span<const double> times) {
   std::vector<double> sorted(times.begin(), times.end());
   std::ranges::sort(sorted);
   const auto at = [&](double part) {
-    return sorted[static_cast<size_t>(part * static_cast<double>(sorted.size() - 1) + 0.5)];
+    return sorted[static_cast<size_t>(std::lround(part * static_cast<double>(sorted.size() - 1)))];
   };
   made.least = sorted.front();
   made.p10 = at(0.10);
