@@ -171,6 +171,7 @@ Result<void> reprofile(const HookScope& scope) {
 
 Result<void> integrate_ready(const HookScope& scope, size_t limit) {
   const task::Context& context = scope.context;
+  if (auto settled = settle_geak(scope); !settled) return settled;
   for (size_t done = 0; done < limit && !context.stopped(); ++done) {
     const std::vector<std::string> ready = integrate::ready_integrations(state_of(scope));
     if (ready.empty()) return {};
@@ -184,7 +185,7 @@ Result<void> integrate_ready(const HookScope& scope, size_t limit) {
           return integrate::integrate(payload, context);
         });
     if (!result) return std::unexpected(result.error());
-    if (auto settled = settle_geak(scope, ready.front(), *result); !settled) return settled;
+    if (auto settled = settle_geak(scope); !settled) return settled;
     const std::vector<std::string> after = integrate::ready_integrations(state_of(scope));
     const bool progress = std::ranges::find(after, ready.front()) == after.end() ||
                           text_of(*result, "status") == "failed";
@@ -193,14 +194,19 @@ Result<void> integrate_ready(const HookScope& scope, size_t limit) {
   return {};
 }
 
-// The claim of a whole-program search is answered by the integration of its candidate.
-Result<void> settle_geak(const HookScope& scope, const std::string& integration_id,
-                         const Json& result) {
-  return scope.context.state().update("geak_pending", [&](Json& state) {
-    Json& pending = state["geak_pending"];
-    if (text_of(pending, "integration_id") != integration_id) return;
-    pending["status"] = "judged";
-    pending["decision"] = value_of(result, "decision");
+// The claim of a whole-program search is answered by what became of its candidate, which the queue
+// remembers whatever happened in between.
+Result<void> settle_geak(const HookScope& scope) {
+  const Json state = state_of(scope);
+  const Json& pending = value_of(state, "geak_pending");
+  if (text_of(pending, "status") != "awaiting_rebench") return {};
+  const Json& record =
+      value_of(value_of(state, "pending_kernel_integrations"), text_of(pending, "integration_id"));
+  const std::string status = text_of(record, "status");
+  if (status == "pending") return {};
+  return scope.context.state().update("geak_pending", [&](Json& changed) {
+    changed["geak_pending"]["status"] = "judged";
+    changed["geak_pending"]["outcome"] = status.empty() ? "lost" : status;
   });
 }
 

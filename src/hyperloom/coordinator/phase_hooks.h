@@ -34,9 +34,8 @@ Result<void> integrate_ready(const HookScope& scope, size_t limit);
 // Enters one result of an optimization into the ledger.
 void record(const HookScope& scope, const Json& result);
 
-// Closes the claim of a whole-program search with the decision about its candidate.
-Result<void> settle_geak(const HookScope& scope, const std::string& integration_id,
-                         const Json& result);
+// Closes the claim of a whole-program search once its candidate was judged.
+Result<void> settle_geak(const HookScope& scope);
 
 // A fresh profile and its analysis, unless throughput and configuration are what they were at the
 // last one.

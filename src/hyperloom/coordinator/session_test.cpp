@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <spawn.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <set>
@@ -305,6 +306,7 @@ TEST(SessionKill, DISABLED_Session) {
   const char* folder = std::getenv(kFolder);
   const char* order = std::getenv(kOrder);
   if (folder == nullptr || order == nullptr) GTEST_SKIP() << kFolder << " names no folder";
+  ::alarm(200);  // a session that does not end is a failure, not a wait
   const SessionRun made(
       folder, {.variables = std::string(order) == "forge" ? kForge : kGeak, .options = quick()});
   ASSERT_TRUE(made.ended.has_value()) << made.ended.error().message;
