@@ -230,9 +230,10 @@ Result<Lease> Lanes::acquire(const std::string& lane, const std::string& action,
     return fail("unknown_lane", fmt::format("there is no lane '{}'", lane));
   }
   fault_point("lane.acquire");
+  const std::stop_token token = std::move(stop);
   auto& database = database_->impl();
   const Names names = conflict_set(lane);
-  auto holder = wait_for(database, names, deadline, stop,
+  auto holder = wait_for(database, names, deadline, token,
                          [&] { return take_lanes(database, lane, names, action); });
   if (!holder) return std::unexpected(holder.error());
   return Lease(std::make_unique<Lease::Impl>(database_, Table::Lanes, std::move(*holder)));
@@ -242,10 +243,11 @@ Result<Lease> Lanes::acquire_device(const std::vector<std::string>& devices, std
                                     const Deadline& deadline, std::stop_token stop) {
   if (devices.empty()) return fail("unknown_lane", "there is no device to lease");
   fault_point("lane.device");
+  const std::stop_token token = std::move(stop);
   auto& database = database_->impl();
   Names names;
   for (const std::string& name : devices) names.insert("device " + name);
-  auto holder = wait_for(database, names, deadline, stop,
+  auto holder = wait_for(database, names, deadline, token,
                          [&] { return take_device(database, devices, device); });
   if (!holder) return std::unexpected(holder.error());
   return Lease(std::make_unique<Lease::Impl>(database_, Table::Devices, std::move(*holder)));

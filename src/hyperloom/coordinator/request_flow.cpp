@@ -94,7 +94,7 @@ Result<void> RequestFlow::respond(const RequestRow& row, const Json& result,
 }
 
 Result<Json> RequestFlow::refuse(const RequestRow& row, const std::string& error_class,
-                                 const std::string& error, Json more) {
+                                 const std::string& error, const Json& more) {
   Json result = failure(error_class, error);
   result.update(more);
   auto recorded = services_.session.state().update(
@@ -345,6 +345,7 @@ Result<std::vector<Redispatch>> RequestFlow::answer_interrupted() {
   }
   std::ranges::sort(pending, {}, &std::pair<int64_t, Redispatch>::first);
   std::vector<Redispatch> again;
+  again.reserve(pending.size());
   for (auto& [seq, entry] : pending) again.push_back(std::move(entry));
   return again;
 }

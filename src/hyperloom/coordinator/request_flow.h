@@ -62,7 +62,7 @@ class RequestFlow {
                                      const Json& params, const std::string& redispatch_of);
   Result<void> respond(const RequestRow& row, const Json& result, const std::string& source);
   Result<Json> refuse(const RequestRow& row, const std::string& error_class,
-                      const std::string& error, Json more = Json::object());
+                      const std::string& error, const Json& more = Json::object());
   Result<void> start(const RequestRow& row);
   Result<void> finish(const RequestRow& row, const Ran& ran, double seconds);
   Json complete(const RequestRow& row, Json payload) const;
