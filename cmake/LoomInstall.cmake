@@ -11,10 +11,12 @@ target_include_directories(loom INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_IN
 set_target_properties(loom PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
                                       INSTALL_RPATH_USE_LINK_PATH TRUE)
 
+set(LOOM_API_HEADERS inspect.h loom.h loom_c.h profile.h reference_run.h rewrites.h)
 set(loom_package ${CMAKE_INSTALL_LIBDIR}/cmake/Loom)
 install(TARGETS loom EXPORT LoomTargets LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES src/loom/api/loom.h src/loom/api/loom_c.h src/loom/api/profile.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/api)
+# The headers of applications; the others of the room show what is behind the handles.
+list(TRANSFORM LOOM_API_HEADERS PREPEND src/loom/api/)
+install(FILES ${LOOM_API_HEADERS} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/api)
 # Kernels that are written by hand follow this header.
 install(FILES src/loom/target/x86/kernel_abi.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/loom/target/x86)

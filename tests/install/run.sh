@@ -16,6 +16,16 @@ expect() {
     exit 1
   fi
 }
+# Each header stands alone and warns of nothing: in C++20, those of C in C11 and C++17, too.
+(cd "$work/installed/include" && find loom -name '*.h') | while read -r header; do
+  dialects=(c++20)
+  case $header in */loom_c.h | */kernel_abi.h) dialects+=(c11 c++17) ;; esac
+  for dialect in "${dialects[@]}"; do
+    echo "#include \"$header\"" | c++ -x "${dialect%%[0-9]*}" -std="$dialect" -I"$work/installed/include" \
+      -Wall -Wextra -Wpedantic -Werror -fsyntax-only -
+  done
+done
+
 expect $'4 8 12 16\n8 12 16 20' "$("$work/build/embed_cpp" "$work/embed/double.loom")"
 for run in 1 2; do
   expect $'4 8 12 16\n8 12 16 20' \
