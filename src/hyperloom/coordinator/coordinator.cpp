@@ -210,6 +210,9 @@ struct Coordinator::Impl {
 
   // A stack that was kept but not measured as a whole is measured before anything is added.
   void validate_stack() {
+    if (auto settled = integrate::settle_rebaseline(context); !settled) {
+      keep(note_not_run(context, "rebaseline", settled.error().error_class));
+    }
     const Json current = state();
     const size_t stack = value_of(current, "optimization_stack").size();
     const double validated = number_of(current, "cumulative_gain_validated_stack_len", 0);
