@@ -17,7 +17,7 @@ struct Column {
 constexpr Column kColumns[] = {
 #define LOOM_REPORT_FIELD(id, name, kind, form, unit, level, doc)
 #define LOOM_REPORT_COLUMN(field, name, form, unit, doc) \
-  {FieldId::field, {name, FieldForm::form, unit, doc}},
+  {FieldId::field, {name, unit, doc, FieldForm::form}},
 #include "loom/report/report_fields.def"
 #undef LOOM_REPORT_FIELD
 #undef LOOM_REPORT_COLUMN
@@ -25,7 +25,7 @@ constexpr Column kColumns[] = {
 
 constexpr FieldInfo kFields[] = {
 #define LOOM_REPORT_FIELD(id, name, kind, form, unit, level, doc) \
-  {FieldId::id, name, FieldKind::kind, FieldForm::form, unit, ReportLevel::level, doc, {}},
+  {name, unit, doc, {}, FieldId::id, FieldKind::kind, FieldForm::form, ReportLevel::level},
 #define LOOM_REPORT_COLUMN(field, name, form, unit, doc)
 #include "loom/report/report_fields.def"
 #undef LOOM_REPORT_FIELD

@@ -1,8 +1,9 @@
 // The table of what a compile report can say (report_fields.def).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -16,13 +17,14 @@ enum class FieldId : uint8_t {
 #undef LOOM_REPORT_COLUMN
 };
 
-inline constexpr size_t kReportFields = 0
-#define LOOM_REPORT_FIELD(id, name, kind, form, unit, level, doc) +1
+inline constexpr FieldId kReportFieldIds[] = {
+#define LOOM_REPORT_FIELD(id, name, kind, form, unit, level, doc) FieldId::id,
 #define LOOM_REPORT_COLUMN(field, name, form, unit, doc)
 #include "loom/report/report_fields.def"
 #undef LOOM_REPORT_FIELD
 #undef LOOM_REPORT_COLUMN
-    ;
+};
+inline constexpr size_t kReportFields = std::size(kReportFieldIds);
 
 enum class FieldKind : uint8_t {
   Identity,  // what was compiled, for what, by what
@@ -43,20 +45,20 @@ enum class ReportLevel : uint8_t { Summary, Details };
 
 struct ColumnInfo {
   std::string_view name;
-  FieldForm form;  // Count, Seconds or Text
   std::string_view unit;
   std::string_view doc;
+  FieldForm form;  // Count, Seconds or Text
 };
 
 struct FieldInfo {
-  FieldId id;
   std::string_view name;
-  FieldKind kind;
-  FieldForm form;
   std::string_view unit;  // of the counts; empty where there is none
-  ReportLevel level;      // the least level of a report that has it
   std::string_view doc;
   std::span<const ColumnInfo> columns;  // of Rows
+  FieldId id;
+  FieldKind kind;
+  FieldForm form;
+  ReportLevel level;  // the least level of a report that has it
 };
 
 // In table order.
