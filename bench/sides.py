@@ -8,6 +8,7 @@ import re
 import statistics
 import subprocess
 
+import candidates
 import generate
 
 FUNCTIONS = 20000
@@ -221,3 +222,28 @@ class IreeRun:
         times = [entry["real_time"] * unit[entry["time_unit"]] for entry in report["benchmarks"]
                  if entry.get("run_type") == "iteration"]
         return {"serial": statistics.median(times) / DISPATCHES}
+
+
+def candidate_inputs(context):
+    (context.inputs / "candidates.loom").write_text(candidates.loom_module())
+    (context.inputs / "candidates.config.loom").write_text(candidates.loom_configuration())
+
+
+class KernelTuner:
+    """The C backend of Kernel Tuner on the same space, in a process of its own."""
+
+    name = "Kernel Tuner"
+
+    def __init__(self):
+        self._command = []
+
+    def prepare(self, context):
+        python = peer_program("LOOM_TUNER_PYTHON", "Kernel Tuner")
+        self._command = [python, pathlib.Path(__file__).with_name("candidates.py")]
+        try:
+            execute([*self._command, "CHECK", candidates.SIZE], self.name)
+        except BenchError as error:  # its compiler, for one, may be missing
+            raise Unavailable(str(error).splitlines()[-1]) from error
+
+    def measure(self, context):
+        return json.loads(execute([*self._command, "RUN", candidates.SIZE], self.name).stdout)

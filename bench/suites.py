@@ -110,7 +110,16 @@ def _hyperloom_suite():
                 (ours, key), (raw, key), "raw SQLite transactions", 0.8, "ratio")
             for place, key in (("on disk", "disk"), ("in memory", "memory"))]
     programs = [sides.Program(name, lambda context: [context.work]) for name in (ours, raw)]
-    return Suite("hyperloom", programs, rows)
+    tuned = "bench_candidates"
+    rows.append(Row(f"matrix product of {sides.candidates.SIZE}, two tile sizes: candidates built, "
+                    "checked and timed", "throughput", "candidates/min", "higher",
+                    (tuned, "candidates_per_minute"), ("Kernel Tuner", "candidates_per_minute"),
+                    "Kernel Tuner, C backend"))
+    programs.append(sides.Program(
+        tuned, lambda context: [context.inputs / "candidates.loom",
+                                context.inputs / "candidates.config.loom",
+                                sides.candidates.SIZE], sides.candidate_inputs))
+    return Suite("hyperloom", [*programs, sides.KernelTuner()], rows)
 
 
 def _check_suite():

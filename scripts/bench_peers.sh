@@ -5,7 +5,9 @@
 # in the variable beside it, for the benchmark to print in the peer's place.
 #   LOOM_MLIR_OPT     mlir-opt of LLVM 19         LOOM_MLIR_OPT_MISSING     why it is empty
 #   LOOM_IREE_PYTHON  a Python that has IREE      LOOM_IREE_PYTHON_MISSING  why it is empty
+#   LOOM_TUNER_PYTHON  one that has Kernel Tuner  LOOM_TUNER_PYTHON_MISSING  why it is empty
 export LOOM_MLIR_OPT='' LOOM_MLIR_OPT_MISSING='' LOOM_IREE_PYTHON='' LOOM_IREE_PYTHON_MISSING=''
+export LOOM_TUNER_PYTHON='' LOOM_TUNER_PYTHON_MISSING=''
 
 : "${root:=$PWD}"
 
@@ -17,26 +19,31 @@ prepare_peers() {
   fi
   LOOM_MLIR_OPT=$(command -v mlir-opt-19 || true)
   [ -n "$LOOM_MLIR_OPT" ] || LOOM_MLIR_OPT_MISSING='the package mlir-19-tools is not installed'
-  prepare_iree
+  prepare_python LOOM_IREE_PYTHON IREE bench-venv bench-requirements.txt
+  prepare_python LOOM_TUNER_PYTHON 'Kernel Tuner' tuner-venv tuner-requirements.txt
 }
 
-prepare_iree() {
-  local venv=$root/build/bench-venv log=$root/build/bench-venv.log
+# prepare_python VARIABLE NAME FOLDER REQUIREMENTS: a Python of its own for each peer, below build/,
+# so that what one requires cannot keep another from being installed.
+prepare_python() {
+  local variable=$1 name=$2 venv=$root/build/$3 requirements=scripts/$4
+  local log=$venv.log
   # The mark is written last, so that an interrupted installation is started over.
-  if ! cmp -s scripts/bench-requirements.txt "$venv/installed.txt"; then
-    echo "bench: installing IREE into build/bench-venv" >&2
+  if ! cmp -s "$requirements" "$venv/installed.txt"; then
+    echo "bench: installing $name into build/$3" >&2
     mkdir -p build
     rm -rf "$venv"
     if ! python3 -m venv "$venv" >"$log" 2>&1; then
-      LOOM_IREE_PYTHON_MISSING='python3 -m venv failed; is python3-venv installed?'
+      printf -v "${variable}_MISSING" '%s' 'python3 -m venv failed; is python3-venv installed?'
       return
     fi
-    if ! "$venv/bin/pip" install --disable-pip-version-check -r scripts/bench-requirements.txt \
+    if ! "$venv/bin/pip" install --disable-pip-version-check -r "$requirements" \
       >>"$log" 2>&1 </dev/null; then
-      LOOM_IREE_PYTHON_MISSING="pip could not install it: $(grep -m1 '^ERROR' "$log" || tail -n 1 "$log")"
+      printf -v "${variable}_MISSING" 'pip could not install it: %s' \
+        "$(grep -m1 '^ERROR' "$log" || tail -n 1 "$log")"
       return
     fi
-    cp scripts/bench-requirements.txt "$venv/installed.txt"
+    cp "$requirements" "$venv/installed.txt"
   fi
-  LOOM_IREE_PYTHON=$venv/bin/python
+  printf -v "$variable" '%s' "$venv/bin/python"
 }
