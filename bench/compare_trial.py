@@ -58,7 +58,7 @@ LEAST_SEEN = 95
 
 def compare(options, module, other):
     command = [os.path.join(options.bin, "loom-bench"), module, f"--compare=@plain,@{other}",
-               f"--min-time={options.min_time}", "--max-time=10", "--threads=1",
+               f"--min-time={options.min_time}", "--threads=1",
                "--output-format=json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:

@@ -17,7 +17,8 @@ struct MeasureOptions {
   // Seconds of batches as if each took as long as the fastest one, so that interruptions do not
   // count; of a comparison, of both sides together.
   double least_time = 0.5;
-  double most_time = 10;    // seconds after which no further batch begins, warm-up included
+  // Seconds after which no further batch begins, warm-up included; with the last batch below ten.
+  double most_time = 9.5;
   uint64_t batch_size = 0;  // operations timed at once; 0: as many as batch_time takes
   double batch_time = 1e-3;
   uint64_t repetitions = 0;  // batches of each side; 0: as least_time says
