@@ -1,6 +1,7 @@
 // Line tables of objects, as debuggers read them.
 #include <llvm/DebugInfo/DWARF/DWARFContext.h>
-#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Object/SymbolSize.h>
 
 #include <map>
 #include <set>
@@ -53,13 +54,12 @@ Lines lines_of(const std::string& object) {
   llvm::DILineInfoSpecifier wanted;
   wanted.FNKind = llvm::DINameKind::ShortName;
   wanted.FLIKind = llvm::DILineInfoSpecifier::FileLineInfoKind::RawValue;
-  for (const auto& symbol : (*file)->symbols()) {
+  for (const auto& [symbol, size] : llvm::object::computeSymbolSizes(**file)) {
     const auto type = llvm::cantFail(symbol.getType());
     if (type != llvm::object::SymbolRef::ST_Function) continue;
     const llvm::object::SectionRef section = *llvm::cantFail(symbol.getSection());
     const uint64_t begin = llvm::cantFail(symbol.getAddress());
     const std::string name = llvm::cantFail(symbol.getName()).str();
-    const uint64_t size = llvm::object::ELFSymbolRef(symbol).getSize();
     for (uint64_t at = begin; at < begin + size; ++at) {
       const auto frames = context->getInliningInfoForAddress({at, section.getIndex()}, wanted);
       for (uint32_t i = 0; i < frames.getNumberOfFrames(); ++i) {

@@ -16,6 +16,7 @@
 #include "hyperloom/optimize/run.h"
 #include "hyperloom/optimize/select.h"
 #include "hyperloom/policy/denials.h"
+#include "hyperloom/policy/sandbox.h"
 #include "hyperloom/trace/analyze.h"
 
 namespace hyperloom::coordinator {
@@ -102,7 +103,7 @@ struct Coordinator::Impl {
     services.phase = [this] { return std::string(name_of(timed)); };
     services.closing = [this] { return timed == Phase::Close; };
     services.seconds_left = [this] { return session_deadline.seconds_left(); };
-    services.trusted = {context.workload.tree()};
+    services.trusted = policy::trusted_roots(context.environment, context.workload.tree());
   }
 
   // --- small helpers ----------------------------------------------------------------------------

@@ -12,7 +12,8 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/MCTargetOptions.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/Object/SymbolSize.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
@@ -204,8 +205,11 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
     MachineFunction function;
   };
   std::vector<Place> found;
-  for (const llvm::object::ELFSymbolRef symbol : (*parsed)->symbols()) {
-    if (symbol.getELFType() != llvm::ELF::STT_FUNC || symbol.getSize() == 0) continue;
+  // ELFObjectFile.h would bring a header along that Clang does not take as C++23.
+  for (const auto& [symbol, size] : llvm::object::computeSymbolSizes(**parsed)) {
+    auto type = symbol.getType();
+    if (!type) return fail(type.takeError());
+    if (*type != llvm::object::SymbolRef::ST_Function || size == 0) continue;
     auto name = symbol.getName();
     if (!name) return fail(name.takeError());
     auto section = symbol.getSection();
@@ -216,15 +220,15 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
     auto address = symbol.getAddress();
     if (!address) return fail(address.takeError());
     const uint64_t begin = *address - (*section)->getAddress();
-    if (begin > content->size() || symbol.getSize() > content->size() - begin) {
+    if (begin > content->size() || size > content->size() - begin) {
       error = fmt::format("'{}' is outside of its section", name->str());
       return std::nullopt;
     }
     MachineFunction function;
     function.name = name->str();
-    function.bytes = symbol.getSize();
+    function.bytes = size;
     const llvm::ArrayRef<uint8_t> bytes(reinterpret_cast<const uint8_t*>(content->data()) + begin,
-                                        symbol.getSize());
+                                        size);
     if (!decoder.decode(bytes, *address, function, error)) return std::nullopt;
     found.push_back({(*section)->getIndex(), *address, std::move(function)});
   }
