@@ -187,18 +187,11 @@ TEST_P(Refusals, EndInOneDiagnosticThatNamesTheOperation) {
 INSTANTIATE_TEST_SUITE_P(
     All, Refusals,
     ::testing::Values(
-        Refusal{"Barrier",
-                "  kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)\n"
-                "  kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)\n",
-                "LOWERING/001 line 11: 'kernel.barrier' is not supported yet on x86_64\n"},
-        Refusal{"Reduction", "  %r = kernel.workgroup.reduce<addf> %x : f32\n",
-                "LOWERING/001 line 11: 'kernel.workgroup.reduce' is not supported yet on x86_64\n"},
-        Refusal{"SubgroupReduction",
-                "  scf.if %on {\n    %r = kernel.subgroup.reduce<addf> %x : f32\n  }\n",
-                "LOWERING/001 line 12: 'kernel.subgroup.reduce' is not supported yet on x86_64\n"},
-        Refusal{"WorkgroupStorage", "  %s = buffer.alloca<workgroup> align(16) %big : buffer\n",
-                "LOWERING/001 line 11: 'buffer.alloca' is not supported yet on x86_64 outside "
-                "private memory\n"},
+        Refusal{"Assertion", "  kernel.assert %on : i1\n  kernel.assert %on : i1\n",
+                "LOWERING/001 line 11: 'kernel.assert' is not supported yet on x86_64\n"},
+        Refusal{"HugeWorkgroupStorage", "  %s = buffer.alloca<workgroup> align(16) %big : buffer\n",
+                "LOWERING/001 line 11: 'buffer.alloca' is not supported yet on x86_64 with more "
+                "than 1 MiB\n"},
         Refusal{"HugePrivateStorage", "  %s = buffer.alloca<private> align(16) %big : buffer\n",
                 "LOWERING/001 line 11: 'buffer.alloca' is not supported yet on x86_64 with more "
                 "than 1 MiB\n"},

@@ -118,6 +118,7 @@ std::vector<Edit> edits_of(const Lines& a, const Lines& b) {
   if (!ShortestEdit(a, b, begin, a_end, b_end).run(matches)) matches.clear();
   matches.emplace_back(a_end, b_end);
   std::vector<Edit> edits;
+  edits.reserve(a.size() + b.size());
   for (size_t i = 0; i < begin; ++i) edits.push_back({' ', a[i]});
   size_t x = begin;
   size_t y = begin;

@@ -28,7 +28,7 @@ Result<fs::path> claim(const PatchPlan& plan, const fs::path& backup_root) {
       fmt::format("{}_{}", session::safe_name(text_of(plan.header, "kernel_id", "kernel")),
                   loom::sha256_hex((plan.root / plan.changes.front().path).string()).substr(0, 12));
   for (int i = 1; i <= kMaxClaims; ++i) {
-    const fs::path folder = backup_root / (i == 1 ? name : fmt::format("{}-{}", name, i));
+    fs::path folder = backup_root / (i == 1 ? name : fmt::format("{}-{}", name, i));
     fault_point("patch_claim");
     if (::mkdir(folder.c_str(), 0755) == 0) {
       if (auto synced = sync_folder(backup_root); !synced) return std::unexpected(synced.error());

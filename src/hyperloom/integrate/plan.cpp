@@ -175,6 +175,7 @@ Result<PatchPlan> plan_snapshot(const PatchRequest& request) {
 
 std::vector<fs::path> PatchPlan::paths() const {
   std::vector<fs::path> result;
+  result.reserve(changes.size());
   for (const FileChange& change : changes) result.push_back(change.path);
   return result;
 }
@@ -255,6 +256,7 @@ Result<PatchPlan> merge_plans(std::vector<PatchPlan> plans) {
 
 std::string content_hash(const PatchPlan& plan) {
   std::vector<std::string> rows;
+  rows.reserve(plan.changes.size());
   for (const FileChange& change : plan.changes) {
     rows.push_back(compact({{"path", change.path.string()},
                             {"op", change.remove ? "delete" : "write"},
