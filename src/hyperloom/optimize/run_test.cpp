@@ -336,7 +336,7 @@ TEST_F(Optimization, ProgressNamesKernelAttemptAndBest) {
   const Json result = optimize();
   ASSERT_FALSE(progress_.empty());
   EXPECT_EQ(progress_.back().kernel, "k1");
-  EXPECT_EQ(progress_.back().attempt, result["attempts"][0]["attempt_id"]);
+  EXPECT_EQ(progress_.back().attempt, text_of(result["attempts"][0], "attempt_id"));
   EXPECT_EQ(progress_.back().best_so_far, 2.0);
   EXPECT_GT(progress_.back().seconds_left, 0);
 }

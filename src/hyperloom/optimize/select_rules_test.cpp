@@ -96,9 +96,10 @@ class PlainReading {
       const Json* member = row_of(id);
       if (member == nullptr) continue;
       all_rejected &= rejected(*member, entry, true);
-      if (usable(*member) && (first.empty() || id == group["primary_kernel_id"])) first = id;
+      if (usable(*member) && (first.empty() || id == text_of(group, "primary_kernel_id")))
+        first = id;
     }
-    return !all_rejected && first == row["kernel_id"] && runs_again(entry, row) &&
+    return !all_rejected && first == text_of(row, "kernel_id") && runs_again(entry, row) &&
            row["gpu_pct"] >= 5.0;
   }
   bool stands_alone(const Json& row) const {
