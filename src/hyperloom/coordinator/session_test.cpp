@@ -384,7 +384,7 @@ TEST_P(Spec_12_Kills, TheResumedSessionDecidesTheSame) {
   ASSERT_GT(steps, 40);
   std::filesystem::copy_file(folder / "measured.jsonl", base.path() / "measured.jsonl");
   const char* wanted = std::getenv("LOOM_KILL_STRIDE");
-  const long stride = wanted != nullptr ? std::max(1L, std::strtol(wanted, nullptr, 10)) : 7;
+  const long stride = wanted != nullptr ? std::max(1L, std::strtol(wanted, nullptr, 10)) : 13;
   for (long step = 1; step <= steps; step += stride) {
     SCOPED_TRACE("step " + std::to_string(step));
     std::filesystem::remove_all(folder);
