@@ -170,7 +170,9 @@ TEST(ChildLines, GoBackAndForth) {
     ASSERT_TRUE(answer);
     EXPECT_EQ(*answer, "got line " + std::to_string(i));
   }
-  EXPECT_EQ(child->end().exit_code, 128 + SIGTERM);
+  // The end of its input and the signal reach it in either order.
+  const int code = child->end().exit_code;
+  EXPECT_TRUE(code == 0 || code == 128 + SIGTERM) << code;
 }
 
 TEST(ChildLines, LongLinesPassBothWays) {

@@ -251,7 +251,7 @@ std::optional<Parsed> parse(std::string_view text, std::string& error) {
       return std::nullopt;
     }
     return document;
-  } catch (const Parsed::parse_error& failure) {
+  } catch (const Parsed::exception& failure) {  // a number that overflows is no parse_error
     const std::string_view what = failure.what();
     // "[json.exception.parse_error.101] parse error at ...": the name is of no use to a reader.
     const size_t bracket = what.find("] ");
