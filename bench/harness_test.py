@@ -10,6 +10,7 @@ import generate
 import harness
 import sides
 import suites
+import tables
 
 KEYS = ["case", "metric", "unit", "better", "ours", "peer", "ratio", "spread", "target",
         "target_kind"]
@@ -66,6 +67,31 @@ class SideTest(unittest.TestCase):
                 self.assertIn(each.ours[0], names)
                 if each.peer:
                     self.assertIn(each.peer[0], names)
+
+
+class TableTest(unittest.TestCase):
+    RESULT = {"suite": "s", "machine": "a machine", "commit": "abc", "date": "2026-01-02T03:04:05Z",
+              "rows": [harness.build_row(row("lower", target=5, target_kind="ratio"),
+                                         {"us": {"k": [2.0]}, "them": {"k": [8.0]}})]}
+
+    def test_a_table_replaces_the_one_before_it_and_nothing_else(self):
+        text = "before\n<!-- bench s -->\nold\n<!-- /bench -->\nafter\n"
+        filled = tables.replace(text, self.RESULT)
+        self.assertTrue(filled.startswith("before\n<!-- bench s -->\na machine, 2026-01-02, "))
+        self.assertTrue(filled.endswith("\n<!-- /bench -->\nafter\n"))
+        self.assertIn("| case | metric | 2 unit | 0 % | them: 8 unit | 4.00× | ≥ 5x, **missed** |",
+                      filled)
+        self.assertNotIn("old", filled)
+        self.assertEqual(tables.replace(filled, self.RESULT), filled)
+
+    def test_a_document_without_a_place_is_refused(self):
+        with self.assertRaises(ValueError):
+            tables.replace("<!-- bench other -->\n<!-- /bench -->\n", self.RESULT)
+
+    def test_the_document_has_a_place_for_every_suite(self):
+        text = tables.DOCUMENT.read_text()
+        for name in suites.SUITES:
+            tables.replace(text, {**self.RESULT, "suite": name})
 
 
 class TwinTest(unittest.TestCase):
