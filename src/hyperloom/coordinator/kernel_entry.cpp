@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "hyperloom/coordinator/phase.h"
 #include "hyperloom/coordinator/phase_hooks.h"
@@ -172,9 +173,12 @@ Result<void> reprofile(const HookScope& scope) {
 Result<void> integrate_ready(const HookScope& scope, size_t limit) {
   const task::Context& context = scope.context;
   if (auto settled = settle_geak(scope); !settled) return settled;
+  // Faults of the dispatch and of the candidate are counted apart, and each is retried once.
+  constexpr int kMostTries = 3;
+  std::map<std::string, int> tries;
   for (size_t done = 0; done < limit && !context.stopped(); ++done) {
     const std::vector<std::string> ready = integrate::ready_integrations(state_of(scope));
-    if (ready.empty()) return {};
+    if (ready.empty() || ++tries[ready.front()] > kMostTries) return {};
     context.show(
         {.phase = text_of(state_of(scope), "phase"), .step = "integrate " + ready.front()});
     const Json params = {{"integration_id", ready.front()}};
@@ -182,7 +186,7 @@ Result<void> integrate_ready(const HookScope& scope, size_t limit) {
         scope.router.post_synthesized("integrate", params, [&](const std::string& request_id) {
           Json payload = params;
           payload["request_id"] = request_id;
-          return integrate::integrate(payload, context);
+          return integrate::integrate_queued(payload, context);
         });
     if (!result) return std::unexpected(result.error());
     if (auto settled = settle_geak(scope); !settled) return settled;
@@ -203,7 +207,7 @@ Result<void> settle_geak(const HookScope& scope) {
   const Json& record =
       value_of(value_of(state, "pending_kernel_integrations"), text_of(pending, "integration_id"));
   const std::string status = text_of(record, "status");
-  if (status == "pending") return {};
+  if (status == "pending" || status == "dispatch_failed") return {};
   return scope.context.state().update("geak_pending", [&](Json& changed) {
     changed["geak_pending"]["status"] = "judged";
     changed["geak_pending"]["outcome"] = status.empty() ? "lost" : status;

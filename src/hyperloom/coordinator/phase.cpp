@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "hyperloom/integrate/integrate.h"
 #include "hyperloom/lane/gates.h"
 #include "loom/base/hash.h"
 
@@ -22,13 +23,6 @@ constexpr double kExtension = 0.05;
 constexpr double kExtensionCap = 0.8;
 
 const PhaseRow& row_of(Phase phase) { return kPhases[static_cast<size_t>(phase)]; }
-
-bool any_pending_integration(const Json& state) {
-  const Json& queue = value_of(state, "pending_kernel_integrations");
-  return queue.is_object() && std::ranges::any_of(queue, [](const Json& record) {
-           return text_of(record, "status") == "pending";
-         });
-}
 
 bool collective_unfinished(const Json& state) {
   const Json& last = value_of(state, "last_collective");
@@ -71,7 +65,8 @@ bool kernel_work_pending(const KernelView& view, const Environment& environment)
   if (collective_unfinished(view.state)) return true;
   if (lane::collective_only(environment)) return false;
   if (text_of(value_of(view.state, "geak_pending"), "status") == "awaiting_rebench") return true;
-  if (any_pending_integration(view.state)) return true;
+  // Not the mere status: a record whose source a kept change has moved on is never run again.
+  if (!integrate::ready_integrations(view.state).empty()) return true;
   return view.auto_enabled && view.selected > 0;
 }
 

@@ -54,6 +54,24 @@ TEST(Spec_4_7, ARecordThatWaitsForReviewHoldsNoPhaseOpen) {
   EXPECT_TRUE(leave_kernel(view_of(state), kNone).has_value());
 }
 
+TEST(Spec_4_7, ARecordThatNothingRunsAgainHoldsNoPhaseOpen) {
+  Json state = {{"phase_hint", "skip_to_sweep"},
+                {"pending_kernel_integrations",
+                 {{"i", {{"integration_id", "i"}, {"status", "pending"}, {"source_file", "a"}}}}}};
+  EXPECT_FALSE(leave_kernel(view_of(state), kNone).has_value());
+  state["optimization_stack"] = {{{"action", "integrate"}, {"source_file", "a"}}};
+  EXPECT_TRUE(leave_kernel(view_of(state), kNone).has_value());
+}
+
+TEST(Spec_4_7, AFailedDispatchIsWorkUntilItIsRejected) {
+  Json state = {{"phase_hint", "skip_to_sweep"},
+                {"pending_kernel_integrations",
+                 {{"i", {{"integration_id", "i"}, {"status", "dispatch_failed"}}}}}};
+  EXPECT_FALSE(leave_kernel(view_of(state), kNone).has_value());
+  state["rejected_kernel_patches"] = {{"key", {{"integration_id", "i"}}}};
+  EXPECT_TRUE(leave_kernel(view_of(state), kNone).has_value());
+}
+
 TEST(Spec_4_7, ASelectionHoldsThePhaseOnlyWhileTheAutomaticBatchIsOn) {
   const Json state = {{"phase_hint", "skip_to_sweep"}};
   KernelView view = view_of(state);

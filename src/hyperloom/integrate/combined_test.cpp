@@ -99,7 +99,7 @@ TEST_F(Spec_7_7, OneOfTwoCandidatesOfAFileIsTaken) {
 TEST_F(Combined, WhatIsKeptIsExportedAsOnePatchAndUndone) {
   world_.queue("i1", kernel_text("ka", 4000));
   world_.queue("i2", kernel_text("kb", 3000), "b.loom");
-  integrate_pending(world_.context(), 10);
+  World::drain(world_.context(), 10);
   const Json state = world_.state();
   const auto patch = export_patch(world_.layout(), state, world_.tree());
   ASSERT_TRUE(patch);

@@ -35,8 +35,7 @@ Json find_record(const Json& state, const Json& payload) {
   const Json& records = value_of(state, "pending_kernel_integrations");
   if (!records.is_object()) return best;
   for (const auto& [key, record] : records.items()) {
-    const std::string status = text_of(record, "status");
-    if (status != "pending" && status != "waiting") continue;
+    if (!is_queued(record) && text_of(record, "status") != "waiting") continue;
     if (!names(record, text_of(payload, "kernel_id"), text_of(payload, "task_group_key"))) continue;
     if (best.is_null() || text_of(best, "created_at") < text_of(record, "created_at")) {
       best = record;

@@ -22,9 +22,10 @@ Json integrate(const Json& payload, const task::Context& context);
 // Ids of what may be integrated at this moment, best first: pending, and waiting whose turn has
 // come, by trace share, then micro speed-up, one for each source file.
 std::vector<std::string> ready_integrations(const Json& state);
-// Integrates them in that order until `limit`, the session's end, or nothing is ready. One result
-// each; an exception becomes `dispatch_failed`, which counts as a fault.
-std::vector<Json> integrate_pending(const task::Context& context, size_t limit);
+// integrate() for a record of the queue, named by `integration_id`. An exception is a result like
+// any other here: it marks the record `dispatch_failed` and counts as a fault, so that the record
+// is ready once more and rejected the second time.
+Json integrate_queued(const Json& payload, const task::Context& context);
 
 // All small positives of distinct files as one change that has to clear the threshold itself.
 // Status "skipped" with its reason when there are too few.

@@ -51,7 +51,7 @@ class DISABLED_Session : public testing::Test {
     for (const Json& action : recover(world.context())) {
       ASSERT_EQ(text_of(action["result"], "status"), "ok") << action;
     }
-    integrate_pending(world.context(), 10);
+    World::drain(world.context(), 10);
   }
 };
 TEST_F(DISABLED_Session, Drains) { drain(); }

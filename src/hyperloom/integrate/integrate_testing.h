@@ -62,6 +62,17 @@ class World : public task::FakeSession {
     more["integration_id"] = id;
     return integrate(more, context());
   }
+  // What is ready, best first, until nothing is or `limit` is reached.
+  static std::vector<Json> drain(const task::Context& context, size_t limit = 10) {
+    std::vector<Json> results;
+    while (results.size() < limit && !context.stopped()) {
+      std::vector<std::string> ready;
+      context.state().read([&](const Json& state) { ready = ready_integrations(state); });
+      if (ready.empty()) break;
+      results.push_back(integrate_queued({{"integration_id", ready.front()}}, context));
+    }
+    return results;
+  }
   Json pending(const std::string& id) const { return state()["pending_kernel_integrations"][id]; }
   // Decision and reason, "KEEP gain_confirmed".
   static std::string verdict(const Json& result) {

@@ -65,7 +65,7 @@ TEST_F(Spec_7_5, AWaitingRecordHasItsTurnOnceAtSweepEntry) {
   EXPECT_TRUE(ready_integrations(world_.state()).empty());
   ASSERT_TRUE(give_waiting_their_turn(world_.context()));
   EXPECT_EQ(ready_integrations(world_.state()), std::vector<std::string>{"i1"});
-  EXPECT_EQ(integrate_pending(world_.context(), 10).size(), 1u);
+  EXPECT_EQ(World::drain(world_.context(), 10).size(), 1u);
   EXPECT_TRUE(ready_integrations(world_.state()).empty());
   EXPECT_EQ(world_.state()["rejected_kernel_patches"].size(), 0u);
 }
@@ -82,7 +82,7 @@ TEST_F(Integrate, IR_3_EveryKeepIsIntegratedBestFirst) {
   world_.queue("i1", kernel_text("kb", 3000), "b.loom");
   world_.queue("i2", kernel_text("ka", 4000));
   world_.queue("i3", kernel_text("ka", 3000), "a.loom", 3.0);
-  const auto results = integrate_pending(world_.context(), 10);
+  const auto results = World::drain(world_.context(), 10);
   ASSERT_EQ(results.size(), 2u);
   EXPECT_EQ(results[0]["integration_id"], "i3") << "the larger micro speed-up of a source";
   EXPECT_EQ(results[1]["integration_id"], "i1");
@@ -125,15 +125,15 @@ TEST_F(Spec_7_6_Integrate, AReBaselineThatAKillLeftOutIsMadeUpFor) {
 TEST_F(Integrate, IR_3_ABudgetEndsTheDrain) {
   world_.queue("i1", kernel_text("kb", 3000), "b.loom");
   world_.queue("i2", kernel_text("ka", 4000));
-  EXPECT_EQ(integrate_pending(world_.context(), 1).size(), 1u);
+  EXPECT_EQ(World::drain(world_.context(), 1).size(), 1u);
   world_.stop.request_stop();
-  EXPECT_TRUE(integrate_pending(world_.context(), 10).empty());
+  EXPECT_TRUE(World::drain(world_.context(), 10).empty());
 }
 
 TEST_F(Spec_7_6_Integrate, TheSecondKeepStartsFromTheFirst) {
   world_.queue("i1", kernel_text("ka", 4000));
   world_.queue("i2", kernel_text("kb", 3000), "b.loom");
-  EXPECT_EQ(integrate_pending(world_.context(), 10).size(), 2u);
+  EXPECT_EQ(World::drain(world_.context(), 10).size(), 2u);
   const Json state = world_.state();
   int64_t sum = 0;
   for (const Json& row : state["gain_ledger"]) sum += row["delta_tput"].get<int64_t>();
@@ -191,14 +191,36 @@ TEST_F(Spec_7_7_Drain, AnExceptionMarksTheRecordAndCountsAsAFault) {
   world_.queue("i1", kernel_text("ka", 4000));
   task::Context context = world_.context();
   context.progress = [](const task::Progress&) { throw std::runtime_error("nobody looks"); };
-  const auto results = integrate_pending(context, 10);
+  const auto results = World::drain(context, 1);
   ASSERT_EQ(results.size(), 1u);
   EXPECT_EQ(results[0]["error_class"], "handler_exception");
   expect_restored();
   EXPECT_EQ(text_of(world_.pending("i1"), "status"), "dispatch_failed");
   const Json entry = world_.state()["kernel_integrate_attempts"].front();
   EXPECT_EQ(entry["fault_count"], 1);
-  EXPECT_TRUE(ready_integrations(world_.state()).empty());
+  EXPECT_TRUE(entry["retryable"]);
+}
+
+TEST_F(Spec_7_7_Drain, AFailedDispatchIsTriedOnceMore) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  task::Context context = world_.context();
+  context.progress = [](const task::Progress&) { throw std::runtime_error("nobody looks"); };
+  ASSERT_EQ(World::drain(context, 1).size(), 1u);
+  const auto results = World::drain(world_.context());
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(World::verdict(results[0]), "KEEP gain_confirmed");
+  EXPECT_EQ(text_of(world_.pending("i1"), "status"), "integrated");
+}
+
+TEST_F(Spec_7_7_Drain, TheSecondFailedDispatchRejects) {
+  world_.queue("i1", kernel_text("ka", 4000));
+  task::Context context = world_.context();
+  context.progress = [](const task::Progress&) { throw std::runtime_error("nobody looks"); };
+  EXPECT_EQ(World::drain(context).size(), 2u);
+  EXPECT_EQ(text_of(world_.pending("i1"), "status"), "rejected");
+  EXPECT_EQ(world_.state()["rejected_kernel_patches"].front()["reason"],
+            "fault_attempts_exhausted_2");
+  expect_restored();
 }
 
 TEST_F(Spec_7_8_Integrate, AKeepThatTheDiskDoesNotTakeIsNone) {

@@ -10,15 +10,14 @@ namespace hyperloom::integrate {
 namespace {
 
 bool is_ready(const Json& state, const Settled& settled, const Json& record) {
-  const std::string status = text_of(record, "status");
-  if (status != "pending" && !(status == "waiting" && flag_of(record, "turn"))) return false;
+  const bool has_turn = text_of(record, "status") == "waiting" && flag_of(record, "turn");
+  if (!is_queued(record) && !has_turn) return false;
   const Json& entry =
       value_of(value_of(state, "kernel_opt_task_attempts"), text_of(record, "task_key"));
   if (text_of(entry, "integration_status") == "integrated") return false;
   return !settled.is_rejected(record) && !settled.is_stacked(record);
 }
 
-// An exception on the way counts as a fault of the candidate.
 void mark_dispatch_failed(const task::Context& context, const std::string& id,
                           const std::string& why) {
   (void)context.state().update("integrate.dispatch_failed", [&](Json& state) {
@@ -30,7 +29,7 @@ void mark_dispatch_failed(const task::Context& context, const std::string& id,
                                .fault = true,
                                .ts = utc_now()});
     Json& record = state["pending_kernel_integrations"][id];
-    if (text_of(record, "status") == "pending") record["status"] = "dispatch_failed";
+    if (is_queued(record)) record["status"] = "dispatch_failed";
     record["error"] = why;
   });
 }
@@ -58,28 +57,19 @@ std::vector<std::string> ready_integrations(const Json& state) {
   return ids;
 }
 
-std::vector<Json> integrate_pending(const task::Context& context, size_t limit) {
-  std::vector<Json> results;
-  std::set<std::string> tried;
-  while (results.size() < limit && !context.stopped()) {
-    // Each result changes what is ready: the stack grows, records are rejected or wait.
-    std::vector<std::string> ready;
-    context.state().read([&](const Json& state) { ready = ready_integrations(state); });
-    const auto next =
-        std::ranges::find_if(ready, [&](const std::string& id) { return !tried.contains(id); });
-    if (next == ready.end()) break;
-    tried.insert(*next);
-    try {
-      results.push_back(integrate({{"integration_id", *next}}, context));
-    } catch (const std::exception& raised) {
-      mark_dispatch_failed(context, *next, raised.what());
-      results.push_back({{"status", "failed"},
-                         {"error_class", "handler_exception"},
-                         {"error", raised.what()},
-                         {"integration_id", *next}});
-    }
+Json integrate_queued(const Json& payload, const task::Context& context) {
+  try {
+    return integrate(payload, context);
+  } catch (const std::exception& raised) {
+    const std::string id = text_of(payload, "integration_id");
+    mark_dispatch_failed(context, id, raised.what());
+    return {{"status", "failed"},
+            {"decision", decision_name(Decision::Revert)},
+            {"decision_reason", "dispatch_failed"},
+            {"error_class", "handler_exception"},
+            {"error", raised.what()},
+            {"integration_id", id}};
   }
-  return results;
 }
 
 }  // namespace hyperloom::integrate

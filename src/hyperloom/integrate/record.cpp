@@ -80,6 +80,10 @@ void reject(Json& state, const Outcome& outcome, const Json& entry, const std::s
   if (std::ranges::find(ids, Json(kernel)) == ids.end()) ids.push_back(kernel);
 }
 
+bool is_open(const Json& record) {
+  return is_queued(record) || text_of(record, "status") == "waiting";
+}
+
 // A loss of nothing: what did not clear the threshold alone may do so together with others.
 void list_small_positive(Json& state, const Outcome& outcome) {
   const std::string& reason = outcome.judgement.reason;
@@ -99,8 +103,7 @@ void list_small_positive(Json& state, const Outcome& outcome) {
 void supersede(Json& records, const Json& kept) {
   const std::vector<std::string> moved = files_of(kept);
   for (auto& [id, record] : records.items()) {
-    const std::string status = text_of(record, "status");
-    if (status != "pending" && status != "waiting") continue;
+    if (!is_open(record)) continue;
     const auto files = files_of(record);
     const bool shares = std::ranges::any_of(files, [&](const std::string& file) {
       return std::ranges::find(moved, file) != moved.end();
@@ -168,6 +171,11 @@ void record_integration(Json& state, const Outcome& outcome) {
   if (!rejected.empty()) reject(state, outcome, Json(entry), rejected);
   list_small_positive(state, outcome);
   move_pending(state, outcome, rejected);
+}
+
+bool is_queued(const Json& record) {
+  const std::string status = text_of(record, "status");
+  return status == "pending" || status == "dispatch_failed";
 }
 
 const Json& pending_record(const Json& state, const std::string& integration_id) {

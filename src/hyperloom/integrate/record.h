@@ -47,6 +47,10 @@ int64_t attempt_count(const Json& state, const std::string& key);
 // told; null when there is none.
 Json recorded_result(const Json& state, const std::string& request_id);
 
+// Whether a record of the queue is still to be integrated: it was not tried, or its last try was a
+// fault that may be repeated ("dispatch_failed").
+bool is_queued(const Json& record);
+
 // The record that waits under this id, null when there is none.
 const Json& pending_record(const Json& state, const std::string& integration_id);
 

@@ -316,7 +316,7 @@ class Recorder {
       ++done_.looked_at;
       const Json& waiting =
           value_of(value_of(value_of(state_, "pending_kernel_integrations"), last), "status");
-      if (waiting == "pending" || waiting == "waiting") return;
+      if (waiting == "pending" || waiting == "dispatch_failed" || waiting == "waiting") return;
     }
     const Json& entry = ledger()[done_.task_key];
     state_["last_kernel_opt"] = {{"kernel_id", kernel_},

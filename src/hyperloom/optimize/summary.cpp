@@ -152,7 +152,9 @@ class Summary {
       const auto found = integration_.find(text_of(*entry, "stable_task_key"));
       const std::string status = found == integration_.end() ? "" : found->second;
       if (status == "integrated") return "INTEGRATED";
-      if (status == "pending" || status == "waiting") return "KEEP_PENDING";
+      if (status == "pending" || status == "dispatch_failed" || status == "waiting") {
+        return "KEEP_PENDING";
+      }
       const std::string reason =
           text_of(*entry, "integration_rejected_reason",
                   text_of(*entry, "rejected_reason", made["reason"].get<std::string>()));

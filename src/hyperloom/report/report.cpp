@@ -77,7 +77,7 @@ Json waiting_records(const Json& state) {
   if (!queue.is_object()) return rows;
   for (const auto& [id, record] : queue.items()) {
     const std::string status = text_of(record, "status");
-    if (status != "waiting" && status != "pending") continue;
+    if (status != "waiting" && status != "pending" && status != "dispatch_failed") continue;
     rows.push_back({{"integration_id", id},
                     {"kernel_id", text_of(record, "kernel_id")},
                     {"status", status},
