@@ -192,8 +192,8 @@ class GeakPhase {
   // How much faster each kernel became: the bound on what is plausible.
   Json kernel_speedups(const Attempt& attempt, const Change& change) const {
     if (auto set = attempt.tree.set(change); !set) return Json::object();
-    const auto speedups = attempt.judge.kernel_speedups({attempt.tree.root(), change.envs},
-                                                        {{}, 3, "kernels " + attempt_id()});
+    const auto speedups = attempt.judge.kernel_speedups(
+        {attempt.tree.root(), change.envs}, {.seeds = {}, .key = "kernels " + attempt_id()});
     return speedups ? *speedups : Json::object();
   }
 

@@ -15,12 +15,14 @@ constexpr const char* kAfter = "after";
 // A call on the bench that takes longer than this hangs.
 constexpr double kCallSeconds = 60;
 // One sample of a kernel is the median of so many issues as fit in here, and of at least one.
-constexpr double kSampleSeconds = 0.04;
+constexpr double kSampleSeconds = 0.02;
 constexpr unsigned kMostIssues = 9;
 // One sample of a program's throughput.
 constexpr double kThroughputSeconds = 0.06;
-// A candidate whose first pair is slower than this is not timed any further.
+// A candidate whose first pair is slower than this, or than this part of what it has to beat, is
+// not timed any further.
 constexpr double kHopeless = 0.8;
+constexpr double kContender = 0.9;
 
 double median(std::vector<double> values) {
   std::ranges::sort(values);
@@ -230,7 +232,7 @@ Result<void> Judge::time(Evaluation& evaluation, const Rigour& rigour) {
     before.push_back((*answer)[0].get<double>());
     after.push_back((*answer)[1].get<double>());
     quotients.push_back(before.back() / after.back());
-    if (pair == 0 && quotients.back() < kHopeless) break;
+    if (pair == 0 && quotients.back() < std::max(kHopeless, kContender * rigour.to_beat)) break;
   }
   if (quotients.empty()) return {};
   evaluation.before = median(before);

@@ -16,6 +16,7 @@ namespace hyperloom::optimize {
 struct Rigour {
   std::vector<uint64_t> seeds;  // of random inputs; each also with adversarial values
   unsigned pairs = 3;           // timed in turn: before, after, before, ...
+  double to_beat = 0;           // speed-up of the best so far; what is far from it is timed once
   std::string key;              // what the measurements are recorded under besides their hashes
 };
 

@@ -97,6 +97,7 @@ class Searcher {
       error_ = set.error();
       return std::nullopt;
     }
+    rigour_.to_beat = outcome_.best ? outcome_.best->speedup : 0;
     const auto judged = attempt_.judge.evaluate({attempt_.tree.root(), change->envs}, rigour_);
     if (!judged) {
       error_ = judged.error();

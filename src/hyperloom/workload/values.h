@@ -1,6 +1,7 @@
 // The bytes of bindings: how they are filled, and how two results agree.
 #pragma once
 
+#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -19,6 +20,7 @@ struct Draw {
   bool seeded = false;       // false: the contents that the workload states
   bool adversarial = false;  // zeros, infinities, NaN, denormals and the largest values among them
   bool held_out = false;     // another stream of the seed, and another shape where there is one
+  auto operator<=>(const Draw&) const = default;
 };
 
 // `ordinal` is the binding's place among the bindings. An npy file is read once by the caller and

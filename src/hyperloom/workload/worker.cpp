@@ -26,6 +26,8 @@ using Clock = std::chrono::steady_clock;
 
 // Operations that the reference interpreter may take for one comparison: about a second.
 constexpr uint64_t kInterpreterSteps = uint64_t{1} << 21;
+// Results of the frozen reference that are kept for the next candidate.
+constexpr size_t kKeptBytes = size_t{256} << 20;
 constexpr size_t kMeasuredShape = SIZE_MAX;  // number of the shape that is not held out
 
 // One line of sources to build, and what was built of it for each shape that was asked for.
@@ -55,7 +57,14 @@ class Worker {
   Result<Built*> built(const std::string& name, size_t number);
   // The program bound to filled storage and issued once, so that it is hot.
   Result<Built*> hot(const Json& request);
-  Result<std::string> run_reference(const std::string& name, size_t number, const Draw& draw);
+  // What a reference gives, and what the reference is.
+  struct Expected {
+    std::vector<std::vector<std::byte>> results;
+    std::string reference;
+    size_t bytes() const;
+  };
+  Result<const Expected*> expected(const std::string& name, size_t number, const Draw& draw);
+  Result<Expected> run_reference(const std::string& name, size_t number, const Draw& draw);
 
   std::optional<Description> description_;
   std::optional<loom::api::Device> device_;
@@ -63,7 +72,9 @@ class Worker {
   std::map<std::string, Loadable> variants_;
   std::map<size_t, Storages> storages_;
   std::map<size_t, bool> interpretable_;
-  std::vector<std::vector<std::byte>> expected_;
+  Expected last_expected_;
+  std::map<std::pair<size_t, Draw>, Expected> kept_;  // of the frozen reference
+  size_t kept_bytes_ = 0;
 };
 
 Result<Json> Worker::open(const Json& request) {
@@ -218,24 +229,48 @@ Result<Json> Worker::kernel_ns(const Json& request) {
   return Json{{"value", static_cast<double>(*middle)}};
 }
 
-// Leaves the results of the reference in `expected_`; says what they are of.
-Result<std::string> Worker::run_reference(const std::string& name, size_t number,
-                                          const Draw& draw) {
-  Storages& storage = storages_.at(number);
+size_t Worker::Expected::bytes() const {
+  size_t total = 0;
+  for (const auto& result : results) total += result.size();
+  return total;
+}
+
+Result<const Worker::Expected*> Worker::expected(const std::string& name, size_t number,
+                                                 const Draw& draw) {
+  const std::pair key(number, draw);
+  if (name.empty()) {
+    if (const auto found = kept_.find(key); found != kept_.end()) return &found->second;
+  }
+  auto run = run_reference(name, number, draw);
+  if (!run) return std::unexpected(run.error());
+  const size_t bytes = run->bytes();
+  if (!name.empty() || bytes > kKeptBytes) {
+    last_expected_ = std::move(*run);
+    return &last_expected_;
+  }
+  if (kept_bytes_ + bytes > kKeptBytes) {
+    kept_.clear();
+    kept_bytes_ = 0;
+  }
+  kept_bytes_ += bytes;
+  return &kept_.emplace(key, std::move(*run)).first->second;
+}
+
+Result<Worker::Expected> Worker::run_reference(const std::string& name, size_t number,
+                                               const Draw& draw) {
   auto program = built(name, number);
   if (!program) return std::unexpected(program.error());
+  Storages& storage = storages_.at(number);
   if (name.empty() && interpretable_.try_emplace(number, true).first->second) {
     storage.fill(draw, kReferencePoison);
     if ((*program)->interpret(storage, kInterpreterSteps)) {
-      expected_ = storage.results();
-      return "interpreter";
+      return Expected{storage.results(), "interpreter"};
     }
     interpretable_[number] = false;
   }
   storage.fill(draw, kReferencePoison);
   if (auto done = (*program)->issue(); !done) return std::unexpected(done.error());
-  expected_ = storage.results();
-  return name.empty() ? "original program" : name;
+  return Expected{storage.results(), name.empty() ? "original program" : name};
 }
 
 Result<Json> Worker::compare(const Json& request) {
@@ -251,7 +286,7 @@ Result<Json> Worker::compare(const Json& request) {
   }
   auto program = built(text_of(request, "name"), number);
   if (!program) return std::unexpected(program.error());
-  auto reference = run_reference(text_of(request, "reference"), number, draw);
+  auto reference = expected(text_of(request, "reference"), number, draw);
   if (!reference) return std::unexpected(reference.error());
   Storages& storage = storages_.at(number);
   storage.fill(draw, kPoison);
@@ -260,7 +295,8 @@ Result<Json> Worker::compare(const Json& request) {
   Agreement agreement{.correct = true};
   Count count;
   for (size_t i = 0; i < found.size(); ++i) {
-    compare_output(storage.specs()[i], draw.adversarial, found[i], expected_[i], agreement, count);
+    compare_output(storage.specs()[i], draw.adversarial, found[i], (*reference)->results[i],
+                   agreement, count);
   }
   if (const std::string broken = storage.broken_guard(); !broken.empty()) {
     agreement.correct = false;
@@ -275,7 +311,7 @@ Result<Json> Worker::compare(const Json& request) {
               {"accuracy", accuracy},
               {"worst_error", worst},
               {"where", agreement.where},
-              {"reference", *reference}};
+              {"reference", (*reference)->reference}};
 }
 
 Result<Json> Worker::trace(const Json& request) {
