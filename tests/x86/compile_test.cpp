@@ -91,6 +91,19 @@ TEST(Compile, CpuDecidesTheInstructions) {
   EXPECT_NE(modern->find("vfmadd"), std::string::npos) << *modern;
 }
 
+TEST(Compile, PrefetchesSayHowNearAndForWhat) {
+  const auto text = compile(
+      kernel_around("  view.prefetch %v[%count] {intent = read, locality = l1} : view<8xf32>\n"
+                    "  view.prefetch %v[1] {intent = read, locality = l2} : view<8xf32>\n"
+                    "  view.prefetch %v[2] {intent = read, locality = none} : view<8xf32>\n"
+                    "  view.prefetch %v[3] {intent = write, locality = l1} : view<8xf32>\n"),
+      OutputForm::Assembly, {.cpu = "znver5"});
+  ASSERT_TRUE(text.has_value());
+  for (const char* const hint : {"prefetcht0", "prefetcht1", "prefetchnta", "prefetchw"}) {
+    EXPECT_NE(text->find(hint), std::string::npos) << hint << " in " << *text;
+  }
+}
+
 TEST(Compile, PromisesOfDisjointRootsVectorizeWithoutChecks) {
   const auto body = [](std::string_view promise) {
     return fmt::format(R"(kernel.def @k() {{

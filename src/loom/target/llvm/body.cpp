@@ -229,6 +229,7 @@ void BodyLowering::lower_op(OpId op) {
     case ViewRefine:
     case ViewLoad:
     case ViewStore:
+    case ViewPrefetch:
       return emit_memory_op(op);
     default:
       return emit_scalar_op(op);

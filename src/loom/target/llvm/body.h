@@ -144,6 +144,7 @@ class BodyLowering {
   void emit_subview(OpId op);
   void emit_load(OpId op);
   void emit_store(OpId op);
+  void emit_prefetch(OpId op);
   void emit_noalias(OpId op);
   llvm::Value* linear_index(ValueId view, std::span<const ValueId> operands,
                             std::span<const int64_t> fixed);

@@ -1,4 +1,5 @@
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
 #include "loom/base/check.h"
@@ -35,6 +36,8 @@ void BodyLowering::emit_memory_op(OpId op) {
       return emit_load(op);
     case ViewStore:
       return emit_store(op);
+    case ViewPrefetch:
+      return emit_prefetch(op);
     default:  // identities: refine and the other assumptions
       for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
         copy_value(module_.operand(op, i), module_.result(op, i));
@@ -158,6 +161,25 @@ void BodyLowering::emit_store(OpId op) {
       builder_.CreateAlignedStore(to_memory(builder_, value(source), type.element), address,
                                   access_alignment(type), is_volatile);
   describe_access(store, view);
+}
+
+// The element need not exist, since the hint may go ahead of a loop's end.
+void BodyLowering::emit_prefetch(OpId op) {
+  const ValueId view = operand_group(module_, op, operand_slot(ViewPrefetch, "w"))[0];
+  const auto indices = operand_group(module_, op, operand_slot(ViewPrefetch, "index"));
+  const auto fixed = module_.attr(op, attr_slot(ViewPrefetch, "static_index")).ints;
+  const uint64_t intent = module_.attr(op, attr_slot(ViewPrefetch, "intent")).bits;
+  const uint64_t near = module_.attr(op, attr_slot(ViewPrefetch, "locality")).bits;
+  const Type& type = module_.types[module_.type_of(view)];
+  llvm::Value* const address =
+      builder_.CreateGEP(llvm_memory_type(builder_.getContext(), type.element), value(view),
+                         linear_index(view, indices, fixed));
+  // Of `none l1 l2 l3` LLVM counts the other way, from 3, as near as can be, to 0. Reads are 0 on
+  // both sides.
+  const auto kept = static_cast<uint32_t>(near == 0 ? 0 : 4 - near);
+  llvm::Value* const operands[] = {address, builder_.getInt32(static_cast<uint32_t>(intent)),
+                                   builder_.getInt32(kept), builder_.getInt32(1)};
+  builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()}, operands);
 }
 
 // --- aliasing -----------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ bool is_lowerable_vector_op(OpKind kind) {
 bool is_lowerable(OpKind kind) {
   const OpInfo& info = op_info(kind);
   if (info.dialect == "index" || info.dialect == "scalar") return true;
-  if (info.dialect == "view") return info.tier == Tier::T1;
+  if (info.dialect == "view") return info.tier == Tier::T1 || kind == ViewPrefetch;
   if (info.dialect == "vector") return is_lowerable_vector_op(kind);
   switch (kind) {
     case BufferAlloca:
