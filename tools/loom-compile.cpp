@@ -21,6 +21,7 @@
 #include "loom/command/schedule.h"
 #include "loom/dialect/op_info.h"
 #include "loom/dialect/verify.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/pass_context.h"
 #include "loom/pass/runner.h"
 #include "loom/target/x86/compile.h"

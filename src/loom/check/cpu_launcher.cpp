@@ -12,8 +12,8 @@
 #include "loom/dialect/target_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/link/load.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/pass_context.h"
-#include "loom/pass/select_templates.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/target/x86/compile.h"
 

@@ -14,8 +14,8 @@
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/cse.h"
 #include "loom/pass/dce.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/inline.h"
-#include "loom/pass/select_templates.h"
 #include "loom/pass/unroll.h"
 
 namespace loom {

@@ -11,8 +11,8 @@
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
 #include "loom/pass/constants.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/inline.h"
-#include "loom/pass/select_templates.h"
 
 namespace loom {
 namespace {

@@ -12,8 +12,8 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/canonicalize.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/pass_context.h"
-#include "loom/pass/select_templates.h"
 
 namespace loom {
 namespace {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -51,17 +50,6 @@ struct SelectOptions {
 // condition of an exact call is false; LOWERING/048 when only a target condition is undecided.
 // False when an error was reported.
 bool select_templates(PassContext& context, OpId root, const SelectOptions& options = {});
-
-// Selects and inlines in turn, since inlined implementations may apply families themselves, until
-// the root holds no apply and no call of an implementation with a body. In early mode open applies
-// stay. False when an error was reported.
-bool expand_templates(PassContext& context, OpId root, const SelectOptions& options = {});
-
-// The same for kernels that are about to be compiled and for the functions that they call: what an
-// `inline` function applies is decided by the facts at its call. A target record of a kernel that
-// names another format than `options.format` is LOWERING/001.
-bool expand_kernels(PassContext& context, std::span<const OpId> kernels,
-                    const SelectOptions& options);
 
 // Whether the root holds a template.apply, a template.call or a target.subgroup.size.
 bool uses_templates(const Module& module, OpId root);

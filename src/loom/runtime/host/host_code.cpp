@@ -13,6 +13,7 @@
 #include "loom/cache/build_id.h"
 #include "loom/dialect/op_info.h"
 #include "loom/link/load.h"
+#include "loom/pass/expand_templates.h"
 #include "loom/pass/pass_context.h"
 #include "loom/target/x86/compile.h"
 
