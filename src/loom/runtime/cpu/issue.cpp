@@ -286,7 +286,11 @@ uint64_t CpuInvocation::timed_records(uint32_t first, uint32_t last) const {
 bool CpuInvocation::is_cheap(uint32_t index) const {
   const ForkState& state = forks_[index];
   const Fork& fork = cpu_.flat_.forks[index];
-  if (!fork.indirect) return state.last < kCheapWork;
+  if (!fork.indirect) {
+    if (state.last != kUnknown) return state.last < kCheapWork;
+    return fork.kind == Fork::Kind::Workgroups &&
+           cpu_.flat_.records[fork.first].workgroups < kWideDispatch;
+  }
   const uint64_t workgroups = counts_of(cpu_.flat_.records[fork.first]).workgroups;
   if (workgroups < kWideDispatch) return true;
   if (state.last == kUnknown) return false;

@@ -42,6 +42,14 @@ void store_shape(const uint64_t* args, const Shape* shape, uint64_t begin, uint6
   ints(args[0])[6] = static_cast<int32_t>(begin);
   ints(args[0])[7] = static_cast<int32_t>(end);
 }
+// Counts its calls; each workgroup takes longer than handing it to another thread.
+void take_time(const uint64_t* args, const Shape*, uint64_t begin, uint64_t end) {
+  reinterpret_cast<std::atomic<uint64_t>*>(args[0])->fetch_add(1);
+  const auto until =
+      std::chrono::steady_clock::now() + (end - begin) * std::chrono::microseconds(50);
+  while (std::chrono::steady_clock::now() < until) {
+  }
+}
 // Says that it is there, and waits until `args[1]` kernels are.
 void meet(const uint64_t* args, const Shape*, uint64_t, uint64_t) {
   auto& present = *reinterpret_cast<std::atomic<uint64_t>*>(args[0]);
@@ -110,6 +118,19 @@ TEST(CpuIssue, KernelSeesTheShapeAndAllWorkgroupsOfItsDispatch) {
   run.bind("out", storage(out));
   ASSERT_TRUE(run.issue());
   EXPECT_EQ(out, (std::array<int32_t, 8>{2, 3, 2, 8, 4, 1, 0, 12}));
+}
+
+// The first issue finds out that each of the two workgroups is worth a part of its own.
+TEST(CpuIssue, FewWorkgroupsWithMuchWorkAreSpread) {
+  PlanBuilder builder;
+  builder.dispatch(take_time, {builder.binding("calls")}, {2, 1, 1});
+  Running run(builder, 2);
+  std::atomic<uint64_t> calls = 0;
+  run.bind("calls", storage(calls));
+  ASSERT_TRUE(run.issue());
+  EXPECT_EQ(calls.load(), 1u);
+  ASSERT_TRUE(run.issue());
+  EXPECT_EQ(calls.load(), 3u);
 }
 
 TEST(CpuIssue, ZeroCountsDoNothingAndKeepTheOrderAroundThem) {

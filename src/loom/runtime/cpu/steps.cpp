@@ -108,8 +108,7 @@ class Flattener {
 
   void add_record(uint32_t sequence, uint32_t step_begin, uint32_t record) {
     const auto step = static_cast<uint32_t>(flat_.steps.size());
-    if (flat_.records[record].workgroups >= kWideDispatch ||
-        flat_.records[record].entry == &run_indirect) {
+    if (flat_.records[record].workgroups > 1 || flat_.records[record].entry == &run_indirect) {
       flat_.steps.push_back({static_cast<uint32_t>(flat_.forks.size()), record, record + 1});
       flat_.forks.push_back({Fork::Kind::Workgroups, flat_.records[record].entry == &run_indirect,
                              0, 0, sequence, step, record, record + 1});

@@ -78,7 +78,9 @@ struct Fork {
   uint32_t last = 0;
 };
 
-// A dispatch of fewer workgroups is run by one thread.
+// A dispatch of as many workgroups is spread over threads until it was measured to be cheap. One of
+// fewer, which may be two halves of a matrix product or next to nothing, is run by one thread until
+// it was measured to be worth more.
 inline constexpr uint64_t kWideDispatch = 16;
 
 // The slots of a block that repeat arguments of the plan.
