@@ -271,8 +271,9 @@ TEST(CpuIssue, EachWorkgroupOfAWideDispatchRunsOnce) {
                    {kSide, kSide, 1});
   builder.dispatch(increment, {builder.binding("count")}, {0xffffffffu, 0x7fffffffu, 1});
   Running run(builder, 3);
-  std::vector<int32_t> in(kSide * kSide, 1);
-  std::vector<int32_t> out(kSide * kSide);
+  constexpr size_t kElements = size_t{kSide} * kSide;
+  std::vector<int32_t> in(kElements, 1);
+  std::vector<int32_t> out(kElements);
   std::atomic<uint64_t> count = 0;
   run.bind("in", std::as_writable_bytes(std::span(in)));
   run.bind("out", std::as_writable_bytes(std::span(out)));
@@ -281,7 +282,7 @@ TEST(CpuIssue, EachWorkgroupOfAWideDispatchRunsOnce) {
     std::fill(out.begin(), out.end(), 0);
     count = 0;
     ASSERT_TRUE(run.issue());
-    ASSERT_EQ(out, std::vector<int32_t>(kSide * kSide, 6));
+    ASSERT_EQ(out, std::vector<int32_t>(kElements, 6));
     ASSERT_EQ(count.load(), uint64_t{0xffffffffu} * 0x7fffffffu);
   }
 }
