@@ -84,7 +84,7 @@ TEST(Activations, KernelsMatchTheirDefinitions) {
 
 // Both providers of the families: subgroups of 32 choose the one without storage.
 TEST(Rows, ReductionsMatchOnEverySubgroupWidth) {
-  const Library library("rows.loom");
+  const Library library("rows_grouped.loom");
   ASSERT_TRUE(library.module.has_value()) << problems(library.diagnostics);
   for (const uint32_t width : {1u, 4u, 32u, 64u}) {
     for (const auto& [rows, columns] : {std::pair{1u, 1u}, {3u, 255u}, {2u, 256u}, {2u, 601u}}) {
@@ -103,8 +103,8 @@ TEST(Rows, ReductionsMatchOnEverySubgroupWidth) {
         EXPECT_TRUE(run_kernel(*library.module, kernel, workload, arguments, options, diagnostics))
             << problems(diagnostics);
       };
-      run("row_sum_f32", sums);
-      run("row_max_f32", maxima);
+      run("row_sum_grouped_f32", sums);
+      run("row_max_grouped_f32", maxima);
       for (uint32_t r = 0; r < rows; ++r) {
         double sum = 0, size = 0;
         float most = -INFINITY;
