@@ -2,6 +2,8 @@
 
 import dataclasses
 
+import kernel_sides
+import kernels
 import sides
 
 
@@ -135,5 +137,38 @@ def _check_suite():
     return Suite("check", [program], rows)
 
 
+def _kernels_suite():
+    ours, hand, onednn, blas = "Loom", "hand-written AVX2", "oneDNN", "OpenBLAS"
+    by_hand = [*kernels.STREAMS, *kernels.SUMS, kernels.MILLION, kernels.READ]
+    normed = [*kernels.SOFTMAX, *kernels.LAYER_NORM]
+    every = [
+        kernel_sides.Ours(ours, [*by_hand, *normed, *kernels.RMS_NORM]),
+        kernel_sides.Built(hand, "bench_kernels_hand", [*by_hand, kernels.FMA]),
+        kernel_sides.Built(onednn, "bench_kernels_onednn", normed, "libdnnl-dev"),
+    ]
+    rows = []
+
+    def compare(case, peer, peer_name, target=None, peer_case=None, threads=kernels.THREADS):
+        for count in threads:
+            rows.append(Row(f"{case.title}, {count} thread{'s' if count > 1 else ''}", "rate",
+                            case.unit, "higher", (ours, kernel_sides.key(case, count)),
+                            (peer, kernel_sides.key(peer_case or case, count)), peer_name,
+                            target, "ratio"))
+
+    for case in kernels.STREAMS + kernels.SUMS:
+        compare(case, hand, "loop by hand for AVX2", 0.95)
+    compare(kernels.MILLION, hand, "loop by hand for AVX2", 1 / 1.2)
+    for case in kernels.SOFTMAX:
+        compare(case, onednn, "oneDNN 2.6", 2)
+    copied = kernels.case("copy", kernels.OUT)
+    for threads, target in ((1, 0.55), (2, 0.85)):
+        compare(kernels.SOFTMAX[1], hand, "copy by hand, plain stores", target, copied, (threads,))
+    for case in kernels.LAYER_NORM:
+        compare(case, onednn, "oneDNN 2.6", 1.3)
+    for case, peer_case in zip(kernels.RMS_NORM, kernels.LAYER_NORM):
+        compare(case, onednn, "oneDNN 2.6 LayerNorm", 1.3, peer_case)
+    return Suite("kernels", every, rows)
+
+
 SUITES = {"compile": _compile_suite(), "issue": _issue_suite(), "check": _check_suite(),
-          "hyperloom": _hyperloom_suite()}
+          "hyperloom": _hyperloom_suite(), "kernels": _kernels_suite()}

@@ -15,7 +15,11 @@ prepare_peers() {
   local missing
   mapfile -t missing < <(missing_packages scripts/packages-bench.txt)
   if [ ${#missing[@]} -ne 0 ] && [ -z "${LOOM_SKIP_SETUP:-}" ]; then
-    try_install "${missing[@]}" || echo "bench: without ${missing[*]}" >&2
+    if try_install "${missing[@]}"; then
+      touch bench/CMakeLists.txt # so that the build looks for the new libraries
+    else
+      echo "bench: without ${missing[*]}" >&2
+    fi
   fi
   LOOM_MLIR_OPT=$(command -v mlir-opt-19 || true)
   [ -n "$LOOM_MLIR_OPT" ] || LOOM_MLIR_OPT_MISSING='the package mlir-19-tools is not installed'

@@ -1,0 +1,123 @@
+"""The sides of suite `kernels`: each computes cases and reports their rates."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import kernels
+from sides import BenchError, Unavailable
+
+LIBRARY = pathlib.Path(__file__).resolve().parent.parent / "lib"
+
+
+def key(case, threads):
+    return f"{case.name}@{threads}"
+
+
+class KernelSide:
+    """Cases on one thread and on two. `measure` gives the rate of each, in the unit of its case, and
+    under `CASE@scaling` what the second thread adds."""
+
+    def __init__(self, name, cases, threads=kernels.THREADS):
+        self.name = name
+        self.cases = cases
+        self.threads = threads
+
+    def prepare(self, context):
+        """Answers are checked whenever a program times; the first time is here."""
+        self.times(context, 0)
+
+    def measure(self, context):
+        times = self.times(context, context.budget_ms)
+        values = {}
+        for case in self.cases:
+            for threads in self.threads:
+                values[key(case, threads)] = case.rate(times[key(case, threads)])
+            if len(self.threads) == 2:
+                values[key(case, "scaling")] = (values[key(case, self.threads[1])]
+                                                / values[key(case, self.threads[0])])
+        return values
+
+    def times(self, context, budget_ms):
+        """Nanoseconds of each key."""
+        raise NotImplementedError
+
+    def keys(self):
+        return [key(case, threads) for case in self.cases for threads in self.threads]
+
+
+def program_times(program, arguments, name, environment=None):
+    command = [program, *arguments]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                          env=environment)
+    if done.returncode != 0:
+        raise BenchError(f"{name} ended with status {done.returncode}: {done.stderr[-2000:]}")
+    return json.loads(done.stdout)
+
+
+class Ours(KernelSide):
+    """The kernels of lib/, through the public interface."""
+
+    def prepare(self, context):
+        self._programs = context.inputs / "kernels.loom"
+        self._programs.write_text(kernels.loom_programs(self.cases))
+        super().prepare(context)
+
+    def times(self, context, budget_ms):
+        return program_times(context.bin / "bench_kernels",
+                             [self._programs, LIBRARY, budget_ms, *self.keys()], self.name)
+
+
+class Built(KernelSide):
+    """A program of this folder, which is built where the library that it calls is installed."""
+
+    def __init__(self, name, program, cases, package=""):
+        super().__init__(name, cases)
+        self._program = program
+        self._package = package
+
+    def prepare(self, context):
+        if not (context.bin / self._program).exists():
+            raise Unavailable(f"{self._program} was not built; is {self._package} installed?")
+        super().prepare(context)
+
+    def times(self, context, budget_ms):
+        return program_times(context.bin / self._program, [budget_ms, *self.keys()], self.name,
+                             self.environment())
+
+    def environment(self):
+        return None
+
+
+class OpenBlas(Built):
+    """With the kernels that are the fastest here, whatever it would choose by itself: old releases
+    do not know new processors."""
+
+    CORES = ("", "SkylakeX", "Zen", "Haswell")
+
+    def __init__(self, cases):
+        super().__init__("OpenBLAS", "bench_kernels_openblas", cases, "libopenblas-dev")
+        self._core = ""
+
+    def prepare(self, context):
+        super().prepare(context)
+        first = [key(self.cases[0], 1)]
+        best = None
+        for core in self.CORES:
+            self._core = core
+            try:
+                time = program_times(context.bin / self._program, [50, *first], self.name,
+                                     self.environment())[first[0]]
+            except BenchError:  # kernels that this processor cannot run
+                continue
+            if best is None or time < best[0]:
+                best = (time, core)
+        self._core = best[1]
+
+    def environment(self):
+        variables = {name: value for name, value in os.environ.items()
+                     if name not in ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE")}
+        if self._core:
+            variables["OPENBLAS_CORETYPE"] = self._core
+        return variables
