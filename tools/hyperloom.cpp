@@ -72,7 +72,7 @@ void declare_optimize(CLI::App& root, Flags& flags, Action& action) {
       ->capture_default_str();
   app->add_flag("--no-kernel", flags.no_kernel, "measure the baseline and change nothing");
   app->add_flag("--no-auto-kernel-opt", flags.no_auto,
-                "start no optimization by itself; requests still run");
+                "with forge: start no batch of kernels by itself; requests still run");
   app->add_flag("--dry-run", flags.optimize.dry_run, "say what would be done, write nothing");
   app->add_option("--report", flags.optimize.report, "copy of the report: FILE.md or FILE.json");
   app->add_option("--orchestrator", flags.optimize.options.transcript,

@@ -99,6 +99,9 @@ struct Coordinator::Impl {
     services.follow_up = {{"run_optimization", [this](const Json&, const Json&) {
                              keep(integrate_ready(scope(), SIZE_MAX));
                            }}};
+    services.patch_key = [this](const Json& payload) {
+      return integrate::patch_key(payload, context);
+    };
     // Asked while the state changes, so not of the state.
     services.phase = [this] { return std::string(name_of(timed)); };
     services.closing = [this] { return timed == Phase::Close; };
@@ -268,6 +271,7 @@ struct Coordinator::Impl {
         if (!enter(phase())) return;
         continue;
       }
+      if (take_extension()) continue;
       // What a kill left between an optimization and its integration.
       if (phase() == Phase::KernelAgent) keep(integrate_ready(scope(), SIZE_MAX));
       const auto leaving = why_leave(phase());
@@ -280,7 +284,21 @@ struct Coordinator::Impl {
     }
   }
 
+  // A hint that asks for more of the budget counts once.
+  bool take_extension() {
+    const std::string hint = text("phase_hint");
+    if (hint != "extend_kernel_budget" && hint != "extend_explore_budget") return false;
+    const std::string field =
+        hint == "extend_kernel_budget" ? "kernel_budget_extensions" : "explore_budget_extensions";
+    update("phase_hint", [&](Json& changed) {
+      changed[field] = static_cast<int64_t>(number_of(changed, field)) + 1;
+      changed["phase_hint"] = "";
+    });
+    return true;
+  }
+
   static Phase after(Phase current, const Leave& why) {
+    if (why.reason == "skip_to_close") return Phase::Close;
     const bool no_kernel =
         why.reason == "no_kernel_skipped" || why.reason == "kernel_phase_aborted_no_trace";
     if (no_kernel) return Phase::Sweep;
@@ -338,6 +356,9 @@ struct Coordinator::Impl {
   }
 
   std::optional<Leave> why_leave(Phase which) {
+    if (which != Phase::Close && text("phase_hint") == "skip_to_close") {
+      return Leave{"skip_to_close", "hint"};
+    }
     switch (which) {
       case Phase::Prelude:
         return leave_prelude();
@@ -360,6 +381,7 @@ struct Coordinator::Impl {
     if (context.state().get("kernel_enabled") == Json(false)) return Leave{"no_kernel_skipped", ""};
     if (text("last_profile_trace").empty()) return Leave{"kernel_phase_aborted_no_trace", ""};
     if (context.state().get("last_trace_analyze").is_object()) return Leave{"analyzed", ""};
+    if (text("phase_hint") == "skip_to_kernel") return Leave{"skip_to_kernel", "hint"};
     // Nobody asked for the analysis: KERNEL makes its own.
     if (quiet_ticks >= kQuietTicksOfPrelude) return Leave{"nobody_asked_for_an_analysis", ""};
     return std::nullopt;

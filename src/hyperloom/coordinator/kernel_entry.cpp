@@ -266,13 +266,8 @@ Result<void> enter_kernel(const HookScope& scope) {
     }
     return reprofile(scope);
   }
-  if (!lane::forge_selected(context.environment)) {
-    if (context.state().get("auto_kernel_opt_enabled") == Json(false)) {
-      if (auto done = reprofile(scope); !done) return done;
-      return note_not_run(context, "geak_e2e", "switched_off");
-    }
-    return geak_branch(scope);
-  }
+  // The switch of the automatic batch is of the batch alone.
+  if (!lane::forge_selected(context.environment)) return geak_branch(scope);
   const lane::Gate gemm = lane::gemm_gate(state_of(scope), context.environment);
   if (gemm.open) {
     if (auto done = reprofile(scope); !done) return done;

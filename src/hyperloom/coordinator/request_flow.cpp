@@ -194,6 +194,7 @@ bool RequestFlow::answer_from_state(const RequestRow& row, const Json& payload, 
                 {"decision", "REVERT"},
                 {"error_class", "kernel_patch_rejected"},
                 {"reason", "kernel_patch_rejected"},
+                {"decision_reason", "kernel_patch_rejected"},
                 {"kernel_id", text_of(payload, "kernel_id")},
                 {"rejection", rejected.at(key)}};
   ran.source = kRejection;

@@ -7,115 +7,14 @@
 #include <algorithm>
 #include <set>
 
-#include "hyperloom/coordinator/coordinator.h"
-#include "hyperloom/core/testing.h"
+#include "hyperloom/coordinator/session_testing.h"
 #include "hyperloom/report/report.h"
-#include "hyperloom/task/testing.h"
 #include "loom/base/file.h"
 
 extern char** environ;  // NOLINT(readability-redundant-declaration): not in every <unistd.h>
 
 namespace hyperloom::coordinator {
 namespace {
-
-// One kernel takes nearly all the time; its choice of tile 4 halves that.
-constexpr const char* kModel = R"(// fake: kernel work 1000000
-// fake: fixed 10000
-// fake: when tile 4 work 0.5
-config.def @tile = 2 : index
-
-kernel.def @work() {
-  %one = index.constant 1 : index
-  kernel.launch.config workgroups(%one, %one, %one) workgroup_size(%one, %one, %one) : index
-} launch(%out: buffer) {
-  %tile = config.get @tile : index
-  %base = index.constant 0 : offset
-  %to = buffer.view %out[%base] : buffer -> view<1xi64>
-  %value = index.cast %tile : index to i64
-  view.store %value, %to[0] : i64, view<1xi64>
-  kernel.return
-}
-
-command.program.def public @p() launch(%out: buffer) {
-  kernel.launch @work(%out) : (buffer)
-  command.return
-}
-)";
-
-struct Plan {
-  std::map<std::string, std::string> variables;
-  Options options;
-  std::string model = kModel;
-};
-
-Options quick() {
-  Options options;
-  options.budget_seconds = 3600;
-  return options;
-}
-
-// Runs the session in `folder` from where it stands to its end.
-struct SessionRun {
-  explicit SessionRun(const std::filesystem::path& folder, const Plan& setup) : session(folder) {
-    session.variables = setup.variables;
-    if (!std::filesystem::exists(session.tree() / "model.loom")) {
-      session.write("tree/model.loom", setup.model);
-    }
-    session.recording = folder / "measured.jsonl";
-    session.start({"model.loom"});
-    if (session.state().value("phase", "").empty()) {
-      const Environment environment(setup.variables);
-      const Json initial = initial_state(session.workload(), setup.options, environment);
-      session.change([&](Json& state) { state.update(initial); });
-    }
-    bus::Tasks tasks(
-        bus::Database::open(session.layout().database(), Environment(setup.variables)).value());
-    std::vector<std::unique_ptr<agent::Orchestrator>> roles;
-    if (setup.options.transcript.empty()) {
-      roles.push_back(agent::scripted(setup.options.kernel));
-    } else {
-      roles = std::move(agent::replayed(setup.options.transcript)).value();
-    }
-    context.emplace(session.context());
-    Coordinator coordinator(*context, tasks, setup.options, std::move(roles));
-    ended = coordinator.run();
-  }
-
-  std::vector<bus::Message> rows() const { return context->bus.tail(SIZE_MAX).value(); }
-  std::vector<std::string> phases() const {
-    std::vector<std::string> names;
-    const Json state = session.state();
-    for (const Json& row : state["phase_history"]) names.push_back(row["phase"]);
-    return names;
-  }
-  std::string not_run(const std::string& step) const {
-    const Json state = session.state();
-    for (const Json& row : state["not_run"]) {
-      if (row["step"] == step) return row["reason"];
-    }
-    return "";
-  }
-  Json report() const { return read_json(session.layout().reports() / "report.json").value(); }
-
-  task::FakeSession session;
-  std::optional<task::Context> context;
-  Result<Ended> ended;
-};
-
-const std::map<std::string, std::string> kForge = {{"KERNEL_OPT_BACKEND_ORDER", "forge"},
-                                                   {"HYPERLOOM_KERNEL_OPT_MIN_GPU_PCT", "5"}};
-const std::map<std::string, std::string> kGeak = {{"GEAK_MIN_RUN_S", "1"},
-                                                  {"GEAK_BUDGET_MARGIN_S", "1"}};
-
-class SessionTest : public testing::Test {
- protected:
-  std::unique_ptr<SessionRun> run(const Plan& setup) {
-    auto made = std::make_unique<SessionRun>(folder_.path(), setup);
-    EXPECT_TRUE(made->ended.has_value()) << made->ended.error().message;
-    return made;
-  }
-  TempFolder folder_;
-};
 
 void expect_improved(const SessionRun& run) {
   EXPECT_TRUE(run.ended->measured);
@@ -201,18 +100,10 @@ TEST_F(SessionTest, Spec_4_1_TheSharedTailRunsWhetherGemmTuningIsDueOrNot) {
 }
 
 TEST_F(SessionTest, Spec_4_2_TheSwitchOfTheBatchLeavesRequestsAlone) {
-  const auto transcript = folder_.path() / "transcript.jsonl";
-  std::ofstream(transcript)
-      << R"({"intents":[]})" << "\n"
-      << R"({"intents":[]})" << "\n"
-      << R"({"intents":[]})" << "\n"
-      << R"({"intents":[{"intent_type":"request","payload":{"target_agent":"kernel_agent","kind":"run_optimization","params":{"kernel_id":"k001"}}}]})"
-      << "\n"
-      << R"({"intents":[{"intent_type":"update_state","payload":{"changes":{"phase_hint":"skip_to_sweep"}}}]})"
-      << "\n";
   Plan setup{.variables = kForge, .options = quick()};
   setup.options.auto_kernel_opt = false;
-  setup.options.transcript = transcript.string();
+  setup.envelopes = {kSilent, kSilent, kSilent, asks("run_optimization", {{"kernel_id", "k001"}}),
+                     hints("skip_to_sweep")};
   const auto made = run(setup);
   EXPECT_EQ(made->not_run("kernel_opt_batch"), "switched_off");
   EXPECT_EQ(made->report()["outcome"], "improved") << made->report().dump(2);

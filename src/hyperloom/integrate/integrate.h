@@ -19,6 +19,11 @@ namespace hyperloom::integrate {
 // `sample_seconds` and `call_timeout_sec` bound the measuring.
 Json integrate(const Json& payload, const task::Context& context);
 
+// The key under which `state.rejected_kernel_patches` would hold the patch that a request of kind
+// `integrate` names, by its id, else by its content; "" where it names none that could be skipped:
+// nothing readable, one that is in the tree already, or a request whose outcome was recorded.
+std::string patch_key(const Json& payload, const task::Context& context);
+
 // Ids of what may be integrated at this moment, best first: pending, and waiting whose turn has
 // come, by trace share, then micro speed-up, one for each source file.
 std::vector<std::string> ready_integrations(const Json& state);
