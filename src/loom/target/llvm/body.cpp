@@ -14,14 +14,14 @@ namespace loom {
 using enum OpKind;
 
 BodyLowering::BodyLowering(const Module& module, const LoweringPlan& plan, llvm::Module& target,
-                           llvm::IRBuilderBase& builder, bool converts_half,
+                           llvm::IRBuilderBase& builder, const FloatTarget& floats,
                            const LoweringAids& aids)
     : module_(module),
       plan_(plan),
       aids_(aids),
       target_(target),
       builder_(builder),
-      floats_(builder, converts_half),
+      floats_(builder, floats),
       values_(module.value_count()) {}
 
 BodyLowering::~BodyLowering() = default;

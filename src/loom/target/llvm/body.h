@@ -53,7 +53,8 @@ class BodyLowering {
  public:
   // All four must outlive the lowering; `builder` is moved from function to function.
   BodyLowering(const Module& module, const LoweringPlan& plan, llvm::Module& target,
-               llvm::IRBuilderBase& builder, bool converts_half, const LoweringAids& aids = {});
+               llvm::IRBuilderBase& builder, const FloatTarget& floats,
+               const LoweringAids& aids = {});
   ~BodyLowering();
 
   // Declares and defines the plan's out-of-line functions as internal ones.

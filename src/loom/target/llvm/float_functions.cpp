@@ -1,4 +1,4 @@
-// The elementary functions of f32 and f64; narrower formats compute in f32.
+// The elementary functions of f64, and those of f32 that single_functions.h leaves to libm.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
@@ -138,9 +138,16 @@ llvm::Value* FloatOps::turns(llvm::Value* x, bool cosine) {
   // sin and cos of `folded`, in [0, 1/4], swap over at an eighth.
   llvm::Value* const late = b.CreateFCmpOGT(folded, like(x, 0.125));
   llvm::Value* const near = b.CreateSelect(late, b.CreateFSub(like(x, 0.25), folded), folded);
-  llvm::Value* const angle = b.CreateFMul(near, like(x, 6.28318530717958647693));
-  llvm::Value* const sine = b.CreateUnaryIntrinsic(llvm::Intrinsic::sin, angle);
-  llvm::Value* const other = b.CreateUnaryIntrinsic(llvm::Intrinsic::cos, angle);
+  llvm::Value* sine = nullptr;
+  llvm::Value* other = nullptr;
+  if (x->getType()->getScalarType()->isFloatTy()) {
+    sine = singles_.sin_of_turns(near);
+    other = singles_.cos_of_turns(near);
+  } else {
+    llvm::Value* const angle = b.CreateFMul(near, like(x, 6.28318530717958647693));
+    sine = b.CreateUnaryIntrinsic(llvm::Intrinsic::sin, angle);
+    other = b.CreateUnaryIntrinsic(llvm::Intrinsic::cos, angle);
+  }
   if (cosine) {
     llvm::Value* const value = b.CreateSelect(late, sine, other);
     llvm::Value* const is_zero = b.CreateFCmpOEQ(value, like(x, 0));

@@ -379,6 +379,7 @@ llvm::Value* FloatOps::extreme_of_bits(OpKind op, llvm::Value* a, llvm::Value* b
 
 // f32 and f64.
 llvm::Value* FloatOps::native(OpKind op, const EvalAttrs& attrs, Values operands) {
+  if (llvm::Value* const inlined = singles_.emit(op, attrs, operands)) return inlined;
   if (const ID intrinsic = intrinsic_of(op); intrinsic != llvm::Intrinsic::not_intrinsic) {
     return builder_.CreateUnaryIntrinsic(intrinsic, operands[0]);
   }

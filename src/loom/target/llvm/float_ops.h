@@ -17,6 +17,7 @@
 
 #include "loom/dialect/eval.h"
 #include "loom/target/llvm/llvm_types.h"
+#include "loom/target/llvm/single_functions.h"
 
 namespace llvm {
 class IRBuilderBase;
@@ -26,11 +27,16 @@ class Value;
 
 namespace loom {
 
+// What one instruction of the target does.
+struct FloatTarget {
+  bool converts_half = false;  // between f16 and f32
+  bool fuses = false;          // multiply and add, rounded once
+};
+
 class FloatOps {
  public:
-  // `converts_half`: the target converts between f16 and f32 in one instruction.
-  FloatOps(llvm::IRBuilderBase& builder, bool converts_half)
-      : builder_(builder), converts_half_(converts_half) {}
+  FloatOps(llvm::IRBuilderBase& builder, const FloatTarget& target)
+      : builder_(builder), singles_(builder, target.fuses), converts_half_(target.converts_half) {}
 
   // An operation of the scalar dialect with a float operand or result; `from` is the type of its
   // first operand, `to` of its result. Operands that are LLVM vectors, all of as many lanes, are
@@ -73,6 +79,7 @@ class FloatOps {
   llvm::Value* like(llvm::Value* x, double value);
 
   llvm::IRBuilderBase& builder_;
+  SingleFunctions singles_;
   const bool converts_half_;
   unsigned lanes_ = 0;  // of the operands of this emit(); 0 for scalars
 };

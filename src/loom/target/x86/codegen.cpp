@@ -87,7 +87,7 @@ class StepClock {
 struct X86Codegen::Machine {
   CodegenOptions options;
   LLVMTargetMachineRef target = nullptr;
-  bool converts_half = false;
+  FloatTarget floats;
 
   ~Machine() {
     if (target != nullptr) LLVMDisposeTargetMachine(target);
@@ -122,7 +122,9 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
       LLVMCreateTargetMachine(target, kTriple, cpu.c_str(), features.c_str(),
                               code_level(options.opt_level), LLVMRelocPIC, LLVMCodeModelSmall);
   LOOM_CHECK(machine->target != nullptr, "no code generator for x86-64");
-  machine->converts_half = cpp(machine->target).getMCSubtargetInfo()->checkFeatures("+f16c");
+  const llvm::MCSubtargetInfo& features_of = *cpp(machine->target).getMCSubtargetInfo();
+  machine->floats = {.converts_half = features_of.checkFeatures("+f16c"),
+                     .fuses = features_of.checkFeatures("+fma")};
   return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
 }
 
@@ -130,7 +132,7 @@ void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
                                 const std::vector<std::string>& names, llvm::Module& into,
                                 LoweringAids aids) const {
   llvm::IRBuilder<> builder(into.getContext());
-  BodyLowering lowering(module, plan, into, builder, converts_half, aids);
+  BodyLowering lowering(module, plan, into, builder, floats, aids);
   lowering.lower_functions();
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     emit_entry(module, plan.kernels[i], names[i], options.denormals, into, builder, lowering);
