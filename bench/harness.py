@@ -1,5 +1,6 @@
 """Runs one suite: every side in turns, then the table and build/bench/SUITE.json."""
 
+import argparse
 import datetime
 import json
 import os
@@ -32,6 +33,22 @@ def commit():
 
 def progress(text):
     print(text, file=sys.stderr, flush=True)
+
+
+def filtered(suite, text):
+    """The suite with only the rows that have the text, and the sides that these need."""
+    text = text.lower()
+    rows = [row for row in suite.rows
+            if text in f"{row.case} {row.metric} {row.peer_name}".lower()]
+    keys = {}
+    for row in rows:
+        for name, key in filter(None, (row.ours, row.peer)):
+            keys.setdefault(name, set()).add(key)
+    kept = [side for side in suite.sides if side.name in keys]
+    for side in kept:
+        if hasattr(side, "select"):  # it measures cases apart
+            side.select(keys[side.name])
+    return suites.Suite(suite.name, kept, rows)
 
 
 def measure(suite, context):
@@ -122,15 +139,25 @@ def write_whole(path, text):
     part.replace(path)
 
 
+def arguments(words):
+    parser = argparse.ArgumentParser(prog="bench/run")
+    parser.add_argument("suite", choices=suites.SUITES)
+    parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds")
+    parser.add_argument("--filter", metavar="TEXT", default="",
+                        help="only rows with TEXT in case or peer; nothing is written")
+    return parser.parse_args(words)
+
+
 def main():
-    if len(sys.argv) < 2 or sys.argv[1] not in suites.SUITES or sys.argv[2:] not in ([],
-                                                                                    ["--quick"]):
-        print(f"usage: bench/run {'|'.join(suites.SUITES)} [--quick]", file=sys.stderr)
-        return 2
-    suite = suites.SUITES[sys.argv[1]]
+    options = arguments(sys.argv[1:])
+    suite = suites.SUITES[options.suite]
+    if options.filter:
+        suite = filtered(suite, options.filter)
+        if not suite.rows:
+            print(f"bench: no row has '{options.filter}'", file=sys.stderr)
+            return 2
     work = ROOT / "build" / "bench"
-    context = Context(bin=pathlib.Path(os.environ["LOOM_BIN"]), work=work,
-                      quick=len(sys.argv) > 2)
+    context = Context(bin=pathlib.Path(os.environ["LOOM_BIN"]), work=work, quick=options.quick)
     (work / "inputs").mkdir(parents=True, exist_ok=True)
     try:
         samples, skipped = measure(suite, context)
@@ -140,7 +167,8 @@ def main():
     result = {"suite": suite.name, "machine": machine(), "commit": commit(),
               "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"),
               "rows": [build_row(row, samples) for row in suite.rows]}
-    write_whole(work / f"{suite.name}.json", json.dumps(result, indent=1) + "\n")
+    if not options.filter:
+        write_whole(work / f"{suite.name}.json", json.dumps(result, indent=1) + "\n")
     print_table(result, skipped)
     return 0
 

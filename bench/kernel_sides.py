@@ -3,10 +3,11 @@
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 
 import kernels
-from sides import BenchError, Unavailable
+from sides import IREE_FLAGS, BenchError, Unavailable, iree_python, peer_program
 
 LIBRARY = pathlib.Path(__file__).resolve().parent.parent / "lib"
 
@@ -17,7 +18,7 @@ def key(case, threads):
 
 class KernelSide:
     """Cases on one thread and on two. `measure` gives the rate of each, in the unit of its case, and
-    under `CASE@scaling` what the second thread adds."""
+    under `CASE@scaling` how many times faster two threads are."""
 
     def __init__(self, name, cases, threads=kernels.THREADS):
         self.name = name
@@ -29,7 +30,7 @@ class KernelSide:
         self.times(context, 0)
 
     def measure(self, context):
-        times = self.times(context, context.budget_ms)
+        times = self.times(context, context.budget_ms * 3 // 5)
         values = {}
         for case in self.cases:
             for threads in self.threads:
@@ -38,6 +39,11 @@ class KernelSide:
                 values[key(case, "scaling")] = (values[key(case, self.threads[1])]
                                                 / values[key(case, self.threads[0])])
         return values
+
+    def select(self, keys):
+        """Leaves out cases that none of the keys belongs to."""
+        names = {one.rpartition("@")[0] for one in keys}
+        self.cases = [case for case in self.cases if case.name in names]
 
     def times(self, context, budget_ms):
         """Nanoseconds of each key."""
@@ -114,6 +120,7 @@ class OpenBlas(Built):
             if best is None or time < best[0]:
                 best = (time, core)
         self._core = best[1]
+        self.note = f"with its kernels for {self._core or 'the processor it takes this for'}"
 
     def environment(self):
         variables = {name: value for name, value in os.environ.items()
@@ -121,3 +128,38 @@ class OpenBlas(Built):
         if self._core:
             variables["OPENBLAS_CORETYPE"] = self._core
         return variables
+
+
+class Packaged(KernelSide):
+    """A script of this folder in the Python of a peer."""
+
+    def __init__(self, name, variable, script, cases):
+        super().__init__(name, cases)
+        self._variable = variable
+        self._script = pathlib.Path(__file__).with_name(script)
+
+    def times(self, context, budget_ms):
+        return program_times(peer_program(self._variable, self.name),
+                             [self._script, *self.arguments(context), budget_ms, *self.keys()],
+                             self.name)
+
+    def arguments(self, context):
+        return []
+
+
+class Iree(Packaged):
+    """Its modules are compiled anew in each run of the suite."""
+
+    def __init__(self, name, cases):
+        super().__init__(name, "LOOM_IREE_PYTHON", "kernels_iree.py", cases)
+
+    def prepare(self, context):
+        iree_python()
+        shutil.rmtree(self._folder(context), ignore_errors=True)
+        super().prepare(context)
+
+    def arguments(self, context):
+        return [self._folder(context), json.dumps(IREE_FLAGS)]
+
+    def _folder(self, context):
+        return context.inputs / "kernels-iree"

@@ -3,8 +3,9 @@
 import dataclasses
 import typing
 
-# A power of two of floats that no cache holds, and one that lies in the cache of one core.
+# Floats of an array that no cache holds, that the cache of all cores holds, and that of one core.
 OUT = 1 << 25
+SHARED = 1 << 20
 IN = 1 << 16
 EPSILON = "1.0e-5"  # of the norms, as in kernel_problem.h
 
@@ -15,6 +16,7 @@ class Loom:
     kernel: str
     sizes: tuple
     inputs: tuple
+    workload: int = 3  # that many sizes decide the launch
     scalars: tuple = ()  # between sizes and buffers: (name, type, value)
     whole: str = ""  # instead: the text of a program, with {sizes}
 
@@ -32,13 +34,25 @@ def _elementwise(kernel, inputs):
 
 
 def _rows(kernel, inputs=("x",), scalars=()):
-    return Loom(kernel, ("rows", "columns"), inputs, scalars)
+    return Loom(kernel, ("rows", "columns"), inputs, scalars=scalars)
+
+
+def _weights(kernel):
+    return Loom(kernel, ("rows", "columns"), ("w", "x"), workload=1)
 
 
 _NORM = (("epsilon", "f32", EPSILON),)
 
 KINDS = {
-    "gemm_f32": Kind("f32 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k),
+    "gemm_f32": Kind("f32 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
+                     Loom("gemm_f32", ("m", "n", "k"), ("a", "b"))),
+    "gemv_f32": Kind("f32 matrix by vector", "GB/s", lambda r, c: 4 * r * c, _weights("gemv_f32")),
+    "gemv_bf16": Kind("bf16 matrix by vector", "GB/s", lambda r, c: 2 * r * c,
+                      _weights("gemv_bf16")),
+    "gemv_q8_0": Kind("q8_0 matrix by vector", "GB/s", lambda r, c: 34 * r * c // 32,
+                      _weights("gemv_q8_0")),
+    "gemv_q4_0": Kind("q4_0 matrix by vector", "GB/s", lambda r, c: 18 * r * c // 32,
+                      _weights("gemv_q4_0")),
     "copy": Kind("copy", "GB/s", lambda n: 8 * n, _elementwise("copy_f32", ("x",))),
     "copy.stream": Kind("copy around the caches", "GB/s", lambda n: 8 * n,
                         _elementwise("copy_stream_f32", ("x",))),
@@ -93,17 +107,25 @@ def case(kind, *sizes):
     return Case(kind, sizes)
 
 
+def _rows_of(kind):
+    """A matrix of rows of 1,024 for each of the three places."""
+    return [case(kind, size // 1024, 1024) for size in (IN, SHARED, OUT)]
+
+
 THREADS = (1, 2)
 CUBES = [case("gemm_f32", n, n, n) for n in (512, 1024, 2048)]
-STREAMS = [case(kind, n) for kind in ("copy", "copy.stream", "add", "add.stream")
-           for n in (IN, OUT) if n == OUT or "stream" not in kind]
-SUMS = [case("row_sum", 64, 1024), case("row_sum", 32768, 1024)]
-MILLION = case("sum", 1 << 20)
+STREAMS = [case(kind, n) for kind in ("copy", "add") for n in (IN, SHARED, OUT)]
+STREAMS += [case(kind, OUT) for kind in ("copy.stream", "add.stream")]
+SUMS = _rows_of("row_sum")
+MILLION = case("sum", SHARED)
 READ = case("sum", OUT)
-SOFTMAX = [case("softmax", 64, 1024), case("softmax", 32768, 1024)]
-LAYER_NORM = [case("layer_norm", 64, 1024), case("layer_norm", 32768, 1024)]
-RMS_NORM = [case("rms_norm", 64, 1024), case("rms_norm", 32768, 1024)]
-FMA = case("fma", 1 << 20)
+SOFTMAX = _rows_of("softmax")
+LAYER_NORM = _rows_of("layer_norm")
+RMS_NORM = _rows_of("rms_norm")
+# 128 MiB of weights and a little more.
+WEIGHTS = [case("gemv_f32", 8192, 4096), case("gemv_bf16", 16384, 4096),
+           case("gemv_q8_0", 32768, 4096), case("gemv_q4_0", 65536, 4096)]
+FMA = case("fma", SHARED)
 
 
 def program_name(one):
@@ -114,7 +136,7 @@ def _declaration(loom):
     sizes = [f"%{name}: index" for name in loom.sizes]
     scalars = [f"%{name}: {type_}" for name, type_, _ in loom.scalars]
     buffers = [f"%{name}: buffer" for name in (*loom.inputs, "y")]
-    return (f"kernel.decl @{loom.kernel}({', '.join(sizes)}) "
+    return (f"kernel.decl @{loom.kernel}({', '.join(sizes[:loom.workload])}) "
             f"launch({', '.join(sizes + scalars + buffers)})\n")
 
 
@@ -134,9 +156,10 @@ def _program(one, loom):
     scalars = [f"%{name}" for name, _, _ in loom.scalars]
     types = (["index"] * len(sizes) + [type_ for _, type_, _ in loom.scalars]
              + ["buffer"] * len(buffers))
-    lines += [f"  kernel.launch @{loom.kernel}[{', '.join(sizes)}]"
+    workload = sizes[:loom.workload]
+    lines += [f"  kernel.launch @{loom.kernel}[{', '.join(workload)}]"
               f"({', '.join(sizes + scalars + buffers)}) : "
-              f"[{', '.join(['index'] * len(sizes))}]({', '.join(types)})",
+              f"[{', '.join(['index'] * len(workload))}]({', '.join(types)})",
               "  command.return", "}"]
     return "\n".join(lines) + "\n"
 

@@ -139,12 +139,18 @@ def _check_suite():
 
 def _kernels_suite():
     ours, hand, onednn, blas = "Loom", "hand-written AVX2", "oneDNN", "OpenBLAS"
+    torch, iree = "PyTorch", "IREE"
     by_hand = [*kernels.STREAMS, *kernels.SUMS, kernels.MILLION, kernels.READ]
     normed = [*kernels.SOFTMAX, *kernels.LAYER_NORM]
+    beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]]
     every = [
-        kernel_sides.Ours(ours, [*by_hand, *normed, *kernels.RMS_NORM]),
+        kernel_sides.Ours(ours, [*kernels.CUBES, *by_hand, *normed, *kernels.RMS_NORM,
+                                 *kernels.WEIGHTS]),
         kernel_sides.Built(hand, "bench_kernels_hand", [*by_hand, kernels.FMA]),
         kernel_sides.Built(onednn, "bench_kernels_onednn", normed, "libdnnl-dev"),
+        kernel_sides.OpenBlas(kernels.CUBES),
+        kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py", beside),
+        kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
     ]
     rows = []
 
@@ -155,6 +161,11 @@ def _kernels_suite():
                             (peer, kernel_sides.key(peer_case or case, count)), peer_name,
                             target, "ratio"))
 
+    packages = [(torch, "PyTorch, CPU"), (iree, f"IREE {sides.IREE_VERSION}")]
+    for case in kernels.CUBES:
+        compare(case, blas, "OpenBLAS 0.3.21", 0.9)
+    for side, name in packages:
+        compare(kernels.CUBES[1], side, name, 0.9)
     for case in kernels.STREAMS + kernels.SUMS:
         compare(case, hand, "loop by hand for AVX2", 0.95)
     compare(kernels.MILLION, hand, "loop by hand for AVX2", 1 / 1.2)
@@ -162,11 +173,23 @@ def _kernels_suite():
         compare(case, onednn, "oneDNN 2.6", 2)
     copied = kernels.case("copy", kernels.OUT)
     for threads, target in ((1, 0.55), (2, 0.85)):
-        compare(kernels.SOFTMAX[1], hand, "copy by hand, plain stores", target, copied, (threads,))
+        compare(kernels.SOFTMAX[-1], hand, "copy by hand, plain stores", target, copied,
+                (threads,))
     for case in kernels.LAYER_NORM:
         compare(case, onednn, "oneDNN 2.6", 1.3)
     for case, peer_case in zip(kernels.RMS_NORM, kernels.LAYER_NORM):
         compare(case, onednn, "oneDNN 2.6 LayerNorm", 1.3, peer_case)
+    for side, name in packages:
+        for case in (kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]):
+            compare(case, side, name, 1)
+    for case in kernels.WEIGHTS:
+        target = 0.6 if case.kind == "gemv_q4_0" else 0.8
+        compare(case, hand, "reading an array by hand", target, kernels.READ, (2,))
+    for case in (*kernels.CUBES, kernels.SOFTMAX[1]):
+        rows.append(Row(case.title, "two threads over one", "x", "higher",
+                        (ours, kernel_sides.key(case, "scaling")),
+                        (hand, kernel_sides.key(kernels.FMA, "scaling")),
+                        "multiply-adds in registers", 0.9, "ratio"))
     return Suite("kernels", every, rows)
 
 

@@ -6,11 +6,14 @@
 #   LOOM_MLIR_OPT     mlir-opt of LLVM 19         LOOM_MLIR_OPT_MISSING     why it is empty
 #   LOOM_IREE_PYTHON  a Python that has IREE      LOOM_IREE_PYTHON_MISSING  why it is empty
 #   LOOM_TUNER_PYTHON  one that has Kernel Tuner  LOOM_TUNER_PYTHON_MISSING  why it is empty
+#   LOOM_TORCH_PYTHON  one that has PyTorch       LOOM_TORCH_PYTHON_MISSING  why it is empty
 export LOOM_MLIR_OPT='' LOOM_MLIR_OPT_MISSING='' LOOM_IREE_PYTHON='' LOOM_IREE_PYTHON_MISSING=''
 export LOOM_TUNER_PYTHON='' LOOM_TUNER_PYTHON_MISSING=''
+export LOOM_TORCH_PYTHON='' LOOM_TORCH_PYTHON_MISSING=''
 
 : "${root:=$PWD}"
 
+# prepare_peers SUITE
 prepare_peers() {
   local missing
   mapfile -t missing < <(missing_packages scripts/packages-bench.txt)
@@ -24,7 +27,10 @@ prepare_peers() {
   LOOM_MLIR_OPT=$(command -v mlir-opt-19 || true)
   [ -n "$LOOM_MLIR_OPT" ] || LOOM_MLIR_OPT_MISSING='the package mlir-19-tools is not installed'
   prepare_python LOOM_IREE_PYTHON IREE bench-venv bench-requirements.txt
-  prepare_python LOOM_TUNER_PYTHON 'Kernel Tuner' tuner-venv tuner-requirements.txt
+  case $1 in
+    hyperloom) prepare_python LOOM_TUNER_PYTHON 'Kernel Tuner' tuner-venv tuner-requirements.txt ;;
+    kernels) prepare_python LOOM_TORCH_PYTHON PyTorch torch-venv torch-requirements.txt ;;
+  esac
 }
 
 # prepare_python VARIABLE NAME FOLDER REQUIREMENTS: a Python of its own for each peer, below build/,
