@@ -9,10 +9,14 @@ Every case runs in a folder of its own with an environment of its own.
 import argparse
 import json
 import os
+import shlex
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import traceback
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
@@ -73,6 +77,37 @@ class Case:
             f"{' '.join(words)}: exit {done.returncode} instead of {expect}\n"
             f"{done.stdout}\n{done.stderr}")
         return done
+
+    def start(self, *words):
+        return subprocess.Popen([os.path.join(self.bin, "hyperloom"), *words], cwd=self.folder,
+                                env=self.variables, text=True, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def mounted(self, script):
+        """Runs a shell script where it may mount; None where that is not permitted."""
+        may = subprocess.run(["unshare", "-rm", "true"], capture_output=True, check=False)
+        if may.returncode != 0:
+            print("skipped: mounting is not permitted here")
+            return None
+        return subprocess.run(["unshare", "-rm", "bash", "-euc", script], cwd=self.folder,
+                              env=self.variables, text=True, capture_output=True, timeout=120,
+                              stdin=subprocess.DEVNULL, check=False)
+
+    def command(self, *words):
+        return shlex.join([os.path.join(self.bin, "hyperloom"), *words])
+
+    def left_running(self):
+        """Processes of this case, found by their environment."""
+        mark = f"USER_DATA_PATH={self.folder}/".encode()
+        found = []
+        for pid in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{pid}/environ", "rb") as file:
+                    if mark in file.read() and int(pid) != os.getpid():
+                        found.append(int(pid))
+            except OSError:
+                pass
+        return found
 
     def optimize(self, *words, expect=0):
         return self.run("--progress=never", "optimize", *WORKLOAD, "--no-kernel", *words,
@@ -171,6 +206,125 @@ def a_program_that_fails_ends_with_its_reason(case):
     assert "build_failed" in error and "model.loom:10:10" in error, error
 
 
+def wait_for(condition):
+    for _ in range(600):
+        if condition():
+            return
+        time.sleep(0.05)
+    raise AssertionError("waited in vain")
+
+
+def a_program_that_hangs_ends_with_the_budget(case):
+    case.variables["HYPERLOOM_WORKER_FAULT"] = "throughput:hang"
+    error = case.optimize("--session=one", "--budget=2s", expect=1).stderr
+    assert "workload_hung" in error, error
+    assert json.loads(case.run("report", "one", "--format=json").stdout)["outcome"] == \
+        "nothing_measured"
+    assert case.left_running() == []
+
+
+def no_failure_leaves_a_process_or_a_changed_source(case):
+    for number, fault in enumerate(("load:crash", "compare:crash", "throughput:exit",
+                                    "compare:garbage", "load:hang")):
+        case.variables["HYPERLOOM_WORKER_FAULT"] = fault
+        error = case.optimize(f"--session=s{number}", "--budget=2s", expect=1).stderr
+        assert "error[nothing_measured]" in error, error
+        report = json.loads(case.run("report", f"s{number}", "--format=json").stdout)
+        assert "workload_" in report["stop_reason"], report
+        assert case.left_running() == []
+        assert case.read("model.loom") == MODEL
+
+
+def two_sessions_do_not_share_a_folder(case):
+    case.variables["HYPERLOOM_WORKER_FAULT"] = "throughput:hang"
+    first = case.start("optimize", *WORKLOAD, "--session=one", "--no-kernel")
+    try:
+        wait_for(lambda: case.exists("data/sessions/one/storage/coordinator.db"))
+        for words in (["resume", "one"], ["request", "trace_analyze", "--session=one"],
+                      ["patch", "undo", "one"], ["optimize", *WORKLOAD, "--session=one"]):
+            error = case.run(*words, expect=1).stderr
+            assert "error[session_already_running]" in error, (words, error)
+            assert str(first.pid) in error, error
+        assert json.loads(case.run("--diagnostics=json", "status", "one").stdout)["running"]
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=60)
+    finally:
+        first.kill()
+        first.wait()
+    assert case.left_running() == []
+    assert case.exists("data/sessions/one/reports/report.md")
+    del case.variables["HYPERLOOM_WORKER_FAULT"]
+    assert "No gain" in case.run("resume", "one").stdout
+    assert "error[session_exists]" in case.optimize("--session=one", expect=1).stderr
+
+
+def a_full_disk_is_said_and_loses_nothing(case):
+    os.makedirs(os.path.join(case.folder, "data"))
+    optimize = case.command("optimize", *WORKLOAD, "--no-kernel", "--session=one")
+    full = 0
+    for pages in (2, 8, 20, 40):
+        done = case.mounted(f"""
+            mount -t tmpfs -o size={pages * 4}k none data
+            {optimize} >first 2>&1 && echo fits && exit
+            tail -3 first
+            mount -o remount,size=64m data
+            if [ -e data/sessions/one/manifest.json ]; then
+              {case.command("resume", "one")} >second 2>&1 || {{ cat second; exit 9; }}
+            fi""")
+        if done is None:
+            return
+        assert done.returncode == 0, (pages, done.stdout, done.stderr)
+        if "fits" not in done.stdout:
+            full += 1
+            assert "error[" in done.stdout, done.stdout
+            assert "No space left" in done.stdout or "disk is full" in done.stdout, done.stdout
+        assert case.read("model.loom") == MODEL
+        assert case.left_running() == []
+    assert full >= 2, "every size was large enough"
+
+
+def a_read_only_tree_is_measured_and_not_patched(case):
+    os.makedirs(os.path.join(case.folder, "tree"))
+    shutil.move(os.path.join(case.folder, "model.loom"), os.path.join(case.folder, "tree"))
+    fresh = case.write("fresh.loom", MODEL.replace("addf", "mulf"))
+    workload = ["tree/model.loom", *WORKLOAD[1:]]
+    optimize = case.command("optimize", *workload, "--no-kernel", "--session=one")
+    apply = case.command("patch", "apply", f"--patch={fresh}", "--target-file=tree/model.loom",
+                         "--backup-root=backup", "--allow-unknown-target")
+    done = case.mounted(f"""
+        mount --bind tree tree
+        mount -o remount,ro,bind tree
+        {optimize} >measured
+        {apply} && exit 9
+        exit 0""")
+    if done is None:
+        return
+    assert done.returncode == 0, (done.stdout, done.stderr)
+    assert "No gain" in case.read("measured")
+    assert "unwritable_file" in done.stdout and "Read-only file system" in done.stdout, done.stdout
+    assert case.read("tree/model.loom") == MODEL
+
+
+def a_missing_compiler_is_named(case):
+    case.variables["HYPERLOOM_WORKER"] = "/nowhere/compiler"
+    error = case.optimize("--session=one", expect=1).stderr
+    assert "missing_compiler" in error and "/nowhere/compiler" in error, error
+    assert json.loads(case.run("report", "one", "--format=json").stdout)["outcome"] == \
+        "nothing_measured"
+    del case.variables["HYPERLOOM_WORKER"]
+    assert "No gain" in case.run("resume", "one").stdout
+
+
+def several_nodes_are_refused(case):
+    case.optimize("--session=one")
+    case.variables["INFERENCE_OPTIMIZER_NODES"] = "2"
+    for words in (["resume", "one"], ["optimize", *WORKLOAD, "--session=two"]):
+        error = case.run(*words, expect=3).stderr
+        assert "error[not_available]" in error and "2 nodes" in error, error
+    assert not case.exists("data/sessions/two")
+    case.run("status", "one")
+
+
 def a_request_passes_the_gate(case):
     case.optimize("--session=one")
     answer = json.loads(case.run("request", "run_optimization", expect=1).stdout)
@@ -250,7 +404,8 @@ def main():
             try:
                 case(Case(os.path.abspath(arguments.bin), os.path.realpath(folder)))
             except (AssertionError, subprocess.SubprocessError, KeyError, ValueError) as error:
-                print(f"{case.__name__}: {error}")
+                line = traceback.extract_tb(error.__traceback__)[-1].lineno
+                print(f"{case.__name__}: line {line}: {error}")
                 failed += 1
     return 1 if failed else 0
 

@@ -17,6 +17,14 @@ namespace fs = std::filesystem;
 
 fs::path sessions_of(const fs::path& root) { return root / "sessions"; }
 
+// Every way to run a session goes through here; looking at one does not.
+Result<void> check_nodes(const Environment& environment) {
+  const int64_t nodes = environment.integer("INFERENCE_OPTIMIZER_NODES");
+  if (nodes < 2) return {};
+  return fail("not_available", fmt::format("a workload on {} nodes", nodes),
+              "unset INFERENCE_OPTIMIZER_NODES to run on this machine");
+}
+
 }  // namespace
 
 Result<Environment> load_environment() {
@@ -90,6 +98,7 @@ Result<std::unique_ptr<Opened>> Opened::create(const Environment& environment,
                                                const session::Layout& layout,
                                                std::unique_ptr<workload::Workload> workload,
                                                const coordinator::Options& options) {
+  if (auto one = check_nodes(environment); !one) return std::unexpected(one.error());
   std::unique_ptr<Opened> opened(new Opened(environment, options, std::move(workload)));
   auto made = session::Session::create(layout, opened->workload_->describe(),
                                        coordinator::to_json(options));
@@ -105,6 +114,7 @@ Result<std::unique_ptr<Opened>> Opened::create(const Environment& environment,
 
 Result<std::unique_ptr<Opened>> Opened::resume(const Environment& environment,
                                                const session::Layout& layout) {
+  if (auto one = check_nodes(environment); !one) return std::unexpected(one.error());
   auto session = session::Session::resume(layout);
   if (!session) return std::unexpected(session.error());
   auto options = coordinator::options_from(value_of(session->manifest(), "options"));

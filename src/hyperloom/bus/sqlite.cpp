@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <cerrno>
+#include <cstring>
+
 namespace hyperloom::bus {
 
 Database::Impl::~Impl() {
@@ -11,15 +14,23 @@ Database::Impl::~Impl() {
 
 Error Database::Impl::error() const {
   const int code = sqlite3_extended_errcode(handle);
+  // What the system says, where SQLite alone says no more than that it failed.
+  const int system = (code & 0xff) == SQLITE_IOERR || (code & 0xff) == SQLITE_CANTOPEN
+                         ? sqlite3_system_errno(handle)
+                         : 0;
   std::string hint;
-  if ((code & 0xff) == SQLITE_FULL) hint = "make room on the disk, then resume the session";
-  if ((code & 0xff) == SQLITE_READONLY || (code & 0xff) == SQLITE_CANTOPEN) {
+  if ((code & 0xff) == SQLITE_FULL || system == ENOSPC) {
+    hint = "make room on the disk, then resume the session";
+  }
+  if ((code & 0xff) == SQLITE_READONLY || ((code & 0xff) == SQLITE_CANTOPEN && system != ENOSPC)) {
     hint = "make the file and its folder writable";
   }
   if ((code & 0xff) == SQLITE_NOTADB || (code & 0xff) == SQLITE_CORRUPT) {
     hint = "put back a copy of the file, or start a new session";
   }
-  return {"database", fmt::format("{}: {}", path, sqlite3_errmsg(handle)), std::move(hint)};
+  std::string message = fmt::format("{}: {}", path, sqlite3_errmsg(handle));
+  if (system != 0) message += fmt::format(": {}", std::strerror(system));
+  return {"database", std::move(message), std::move(hint)};
 }
 
 Result<void> Database::Impl::execute(const char* sql) {

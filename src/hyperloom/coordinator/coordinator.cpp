@@ -178,6 +178,10 @@ struct Coordinator::Impl {
       changed["collective_only_mode"] = lane::collective_only(context.environment);
       changed["stop_reason"] = "";
     });
+    if (timed == Phase::Close && !(number_of(state(), "baseline_tput") > 0)) {
+      // It ended before there was anything to go on from; what was in the way may be gone.
+      go_to(Phase::Prelude, {"nothing_measured", ""}, "");
+    }
     recover();
   }
 

@@ -101,6 +101,13 @@ TEST(Spec_4_7, IdlenessNeedsTicksAndSeconds) {
   EXPECT_EQ(leave_kernel(view, kNone)->evidence, "kernel_idle_no_progress");
   view.idle_ticks = 2;
   EXPECT_FALSE(leave_kernel(view, kNone).has_value());
+  const std::map<std::string, std::string> sooner = {
+      {"INFERENCE_OPTIMIZER_KERNEL_IDLE_MAX_TICKS", "2"}};
+  EXPECT_TRUE(leave_kernel(view, Environment(sooner)).has_value());
+  const std::map<std::string, std::string> later = {
+      {"INFERENCE_OPTIMIZER_KERNEL_IDLE_MAX_TICKS", "2"},
+      {"INFERENCE_OPTIMIZER_KERNEL_IDLE_MIN_SECONDS", "601"}};
+  EXPECT_FALSE(leave_kernel(view, Environment(later)).has_value());
 }
 
 TEST(Spec_4_7, TheBudgetAndTheCapEndThePhase) {

@@ -24,7 +24,7 @@ struct Quality {
 };
 
 Result<Quality> check_quality(const task::Context& context, const workload::Variant& variant) {
-  auto bench = context.workload.start(kCallTimeout, context.stop);
+  auto bench = context.workload.start(context.call_timeout(kCallTimeout), context.stop);
   if (!bench) return std::unexpected(bench.error());
   const auto loaded = (*bench)->load("A", variant);
   if (!loaded) return std::unexpected(loaded.error());

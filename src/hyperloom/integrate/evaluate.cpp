@@ -259,7 +259,7 @@ Answer evaluate(const task::Context& context, const Question& question) {
 
 Result<double> measure_stack(const task::Context& context, const workload::Variant& variant,
                              const std::string& tag, const PairOptions& options) {
-  auto bench = context.workload.start(options.call_timeout_sec, context.stop);
+  auto bench = context.workload.start(context.call_timeout(options.call_timeout_sec), context.stop);
   if (!bench) return std::unexpected(bench.error());
   const auto loaded = (*bench)->load("stack", variant);
   if (!loaded) return std::unexpected(loaded.error());

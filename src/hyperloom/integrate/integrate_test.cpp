@@ -224,7 +224,8 @@ TEST_F(Spec_14_Integrate, AnUnverifiedBuildWaits) {
 }
 
 TEST_F(Spec_7_4_Integrate, WithoutTheStrictSwitchTheSameCodeIsMeasured) {
-  for (const char* name : {"HL_CONFIRM_SOURCE_IMPORTED_STRICT", "HL_HONEST_E2E"}) {
+  for (const char* name :
+       {"HL_CONFIRM_SOURCE_IMPORTED", "HL_CONFIRM_SOURCE_IMPORTED_STRICT", "HL_HONEST_E2E"}) {
     TempFolder folder;
     World world(folder.path());
     world.variables = {{name, "off"}};

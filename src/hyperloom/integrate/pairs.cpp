@@ -24,7 +24,7 @@ SideResult<PairedBench> PairedBench::open(const task::Context& context, const wo
                                           const workload::Variant& b, const std::string& tag,
                                           const PairOptions& options) {
   PairedBench pair(context, tag, options);
-  auto bench = context.workload.start(options.call_timeout_sec, context.stop);
+  auto bench = context.workload.start(context.call_timeout(options.call_timeout_sec), context.stop);
   if (!bench) return of_side(bench.error(), false);
   pair.bench_ = std::move(*bench);
   auto loaded = pair.bench_->load("a", a);

@@ -10,6 +10,7 @@
 
 #include "hyperloom/core/time.h"
 #include "hyperloom/optimize/bundle.h"
+#include "hyperloom/optimize/guards.h"
 #include "hyperloom/optimize/ledger.h"
 #include "hyperloom/optimize/run_files.h"
 #include "hyperloom/optimize/verification.h"
@@ -48,6 +49,10 @@ class GeakPhase {
   Json run() {
     Backend* runner = find_backend(engines_.backends, "geak");
     if (runner == nullptr) return end("runner_not_found", "not_available", "geak is not installed");
+    if (auto one = check_devices(Json::object(), context_.environment); !one) {
+      outcome_["reason"] = one.error().error_class;
+      return end("skipped", one.error().error_class, one.error().message);
+    }
     if (seconds_ < seconds_of("GEAK_MIN_RUN_S", 0.10)) {
       outcome_["reason"] = "insufficient_budget";
       return end("skipped", "", fmt::format("{:.0f} seconds are left for the search", seconds_));

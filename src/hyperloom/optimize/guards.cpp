@@ -1,5 +1,7 @@
 #include "hyperloom/optimize/guards.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 
@@ -125,6 +127,21 @@ std::optional<Error> check_candidate(const Json& row, const GuardOptions& option
     return Error{guard.error_class, (kernel.empty() ? "" : kernel + ": ") + guard.message, ""};
   }
   return std::nullopt;
+}
+
+int64_t devices_of(const Json& row, const Environment& environment) {
+  const int64_t asked = environment.integer("KERNEL_AGENT_NUM_GPUS");
+  if (asked > 0) return asked;
+  const Json& recommended = value_of(row, "num_gpus_recommended");
+  return recommended.is_number_integer() ? std::max<int64_t>(1, recommended.get<int64_t>()) : 1;
+}
+
+Result<void> check_devices(const Json& row, const Environment& environment) {
+  const int64_t devices = devices_of(row, environment);
+  if (devices == 1) return {};
+  return fail("not_available",
+              fmt::format("{} devices are asked for, an attempt runs on one", devices),
+              "unset KERNEL_AGENT_NUM_GPUS");
 }
 
 const Json* resolve_kernel(const Json& candidates, const std::string& requested) {

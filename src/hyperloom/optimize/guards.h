@@ -27,6 +27,12 @@ struct GuardOptions {
 std::optional<Error> check_candidate(const Json& row, const GuardOptions& options,
                                      const Environment& environment);
 
+// Devices that an attempt at the row needs: KERNEL_AGENT_NUM_GPUS, and where that is 0 what the row
+// recommends; at least 1.
+int64_t devices_of(const Json& row, const Environment& environment);
+// "not_available" where that is more than the one device that an attempt runs on.
+Result<void> check_devices(const Json& row, const Environment& environment);
+
 // The row that is meant: by exact id, by exact name where only one has it, or by an id whose number
 // is the same (k3, kn3, k003). Null when there is none.
 const Json* resolve_kernel(const Json& candidates, const std::string& requested);

@@ -9,6 +9,7 @@
 
 #include "hyperloom/optimize/attempt_record.h"
 #include "hyperloom/optimize/bundle.h"
+#include "hyperloom/optimize/guards.h"
 #include "hyperloom/optimize/ledger.h"
 #include "hyperloom/optimize/run_files.h"
 #include "hyperloom/optimize/task_key.h"
@@ -66,6 +67,9 @@ class KernelRun {
         return finish(fail_with(
             result, {"not_available", "the backend '" + backend_name_ + "' is not installed", ""}));
       }
+      if (auto one = check_devices(row_, context_.environment); !one) {
+        return finish(fail_with(result, one.error()));
+      }
       if (auto ran = attempt(*backend); !ran) return finish(fail_with(result, ran.error()));
     }
     return finish(conclude(std::move(result)));
@@ -94,6 +98,7 @@ class KernelRun {
                    {"source_file", source_of(row_)},
                    {"gpu_pct", effective_share_of_row()},
                    {"e2e_share", value_of(row_, "e2e_share")},
+                   {"num_gpus", devices_of(row_, context_.environment)},
                    {"dry_run", task_.dry_run},
                    {"selected_backends", {backend_name_}},
                    {"backend_selection", task_.backend_selection},

@@ -19,6 +19,7 @@ namespace {
 using Optimization = SessionTest;
 using Spec_3_2 = SessionTest;
 using Spec_11_Budgets = SessionTest;
+using Spec_11_Devices = SessionTest;
 
 TEST_F(Optimization, FindsVerifiesAndProposesTheBetterConfiguration) {
   use_forge();
@@ -339,6 +340,46 @@ TEST_F(Optimization, ProgressNamesKernelAttemptAndBest) {
   EXPECT_EQ(progress_.back().attempt, text_of(result["attempts"][0], "attempt_id"));
   EXPECT_EQ(progress_.back().best_so_far, 2.0);
   EXPECT_GT(progress_.back().seconds_left, 0);
+}
+
+TEST_F(Spec_11_Devices, ATaskThatNeedsMoreThanOneIsNotAvailableAndNoAttempt) {
+  use_forge();
+  values_["KERNEL_AGENT_NUM_GPUS"] = "2";
+  add_fast_kernel(1);
+  open();
+  const Json result = optimize();
+  EXPECT_EQ(result["error_class"], "not_available") << result.dump(2);
+  EXPECT_EQ(result["num_gpus"], 2);
+  EXPECT_TRUE(attempt_rows().empty());
+  EXPECT_TRUE(session_->state().get("kernel_opt_task_attempts").empty());
+}
+
+TEST_F(Spec_11_Devices, TheVariableWinsOverWhatTheCandidateRecommends) {
+  use_forge();
+  add_fast_kernel(1);
+  candidates_["hot_kernels"][0]["num_gpus_recommended"] = 2;
+  values_["KERNEL_AGENT_NUM_GPUS"] = "1";
+  open();
+  const Json result = optimize();
+  EXPECT_EQ(decision_of(result), "KEEP") << result.dump(2);
+  EXPECT_EQ(result["num_gpus"], 1);
+}
+
+TEST_F(Spec_11_Devices, WithoutItTheCandidateRecommends) {
+  use_forge();
+  add_fast_kernel(1);
+  candidates_["hot_kernels"][0]["num_gpus_recommended"] = 2;
+  open();
+  EXPECT_EQ(optimize()["error_class"], "not_available");
+}
+
+TEST_F(Spec_3_2, ParallelBackendsIsSaidByTheResult) {
+  use_forge();
+  values_["KERNEL_OPT_PARALLEL_BACKENDS"] = "on";
+  add_fast_kernel(1);
+  add_fast_kernel(2);
+  open();
+  EXPECT_EQ(optimize()["parallel_backends"], true);
 }
 
 }  // namespace

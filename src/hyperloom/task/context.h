@@ -1,6 +1,7 @@
 // What every engine (analysis, optimization, integration, lanes) works with.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <stop_token>
 #include <string>
@@ -41,6 +42,12 @@ struct Context {
   session::SharedState& state() const { return session.state(); }
   const session::Layout& layout() const { return session.layout(); }
   bool stopped() const { return stop.stop_requested() || deadline.passed(); }
+  // Seconds for one call on a bench: `most`, and less where the session ends sooner, so that a
+  // program that hangs does not outlive its session's budget.
+  double call_timeout(double most) const {
+    constexpr double kLeast = 1;
+    return std::clamp(deadline.seconds_left(), kLeast, std::max(kLeast, most));
+  }
   void show(const Progress& what) const {
     if (progress) progress(what);
   }

@@ -39,6 +39,7 @@ class FakeSession {
 
   // `files` are relative to the tree.
   void start(std::vector<std::filesystem::path> files) {
+    session_.reset();  // gives its lock back
     workload_ = std::make_unique<workload::FakeWorkload>(tree(), std::move(files));
     environment_ = std::make_unique<Environment>(variables);
     layout_ = session::Layout::make(base_ / "data", "s1").value();

@@ -58,7 +58,7 @@ workload::Dispatch dispatch_of(const Json& row) {
 // The dispatches of one issue, in a fresh process, through the meter.
 Result<Json> measure(const task::Context& context, const workload::Variant& variant,
                      const std::string& tag) {
-  auto bench = context.workload.start(kCallTimeout, context.stop);
+  auto bench = context.workload.start(context.call_timeout(kCallTimeout), context.stop);
   if (!bench) return std::unexpected(bench.error());
   const auto loaded = (*bench)->load("A", variant);
   if (!loaded) return std::unexpected(loaded.error());

@@ -34,6 +34,11 @@ class Analyze : public testing::Test {
     }
     return result;
   }
+  // One whose session reads these variables.
+  void restart(std::map<std::string, std::string> variables) {
+    session_.variables = std::move(variables);
+    session_.start({"model.loom"});
+  }
   Json document(const fs::path& path) const {
     const auto read = read_json(path);
     EXPECT_TRUE(read) << read.error().message;
@@ -180,6 +185,24 @@ TEST_F(Analyze, Spec_3_1_TopKAndADryRun) {
   EXPECT_EQ(dry["hot_kernels"], Json::array());
   // What was analyzed before is still there.
   EXPECT_EQ(document(session_.layout().candidates())["hot_kernels"].size(), 2u);
+}
+
+TEST_F(Analyze, Spec_11_TopKOfTheEnvironmentHoldsWhereThePayloadNamesNone) {
+  restart({{"HYPERLOOM_KERNEL_CANDIDATES_TOP_K", "1"}});
+  EXPECT_EQ(analyze()["hot_kernels"].size(), 1u);
+  EXPECT_EQ(analyze({{"top_k", 2}})["hot_kernels"].size(), 2u);
+}
+
+TEST_F(Analyze, Spec_11_TheIdleGateMovesWithItsVariable) {
+  // One kernel that runs for half of the window.
+  const std::vector<workload::Dispatch> half = {{.kernel = "a", .begin_ns = 0, .end_ns = 1000},
+                                                {.kernel = "a", .begin_ns = 3000, .end_ns = 4000}};
+  const fs::path trace = session_.layout().session / "half.json";
+  ASSERT_TRUE(write_json(trace, chrome_trace("model", half)));
+  const Json payload = {{"trace_input", trace.string()}};
+  EXPECT_FALSE(analyze(payload)["hot_kernels"][0].contains("blocked_by"));
+  restart({{"HYPERLOOM_TRACELENS_IDLE_PCT_THRESHOLD", "40"}});
+  EXPECT_EQ(text_of(analyze(payload)["hot_kernels"][0], "blocked_by"), "high_gpu_idle_pct");
 }
 
 TEST_F(Analyze, Spec_4_8_AProfileIsAChromeTraceOfTheRuntimesOwnTimes) {
