@@ -412,6 +412,8 @@ void BodyLowering::emit_scalar_op(OpId op) {
   const OpInfo& info = op_info(module_.op(op).kind);
   const OpKind kind = info.kind;
   if (kind == IndexAssume || kind == ScalarAssume) {
+    static_assert(attr_slot(IndexAssume, "predicates") == attr_slot(ScalarAssume, "predicates"));
+    assume(op, module_.attr(op, attr_slot(IndexAssume, "predicates")).predicates);
     return bind_all(results_of(op), components_of(module_.operands(op)));
   }
   if (info.dialect == "vector") return emit_vector_op(op);

@@ -43,10 +43,11 @@ class KernelQueries {
   virtual llvm::Value* private_copy() = 0;
 };
 
-// Who watches the lowering; either may be null.
+// Who watches the lowering, where there is someone, and what comes after it.
 struct LoweringAids {
   DebugLines* lines = nullptr;
   CodegenNotes* notes = nullptr;
+  bool assumes = false;  // passes follow that draw conclusions from promises
 };
 
 class BodyLowering {
@@ -70,6 +71,9 @@ class BodyLowering {
   void bind_argument(ValueId arg, llvm::Value* value);
   // Nothing writes the storage of the argument while the kernel may run.
   void promise_readonly(ValueId arg);
+  // What holds from here on; the notes name `place` for it.
+  void assume(OpId place, std::span<const Predicate> predicates);
+  void assume_alignment(OpId place, ValueId storage, int64_t alignment);
   // Emits the kernel's body at the builder's insertion point, in a function whose allocas go to
   // the start of `entry`, and leaves the builder behind it. May be called once per kernel.
   void lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
@@ -155,10 +159,14 @@ class BodyLowering {
   void copy_value(ValueId from, ValueId to);
   void inherit_scope(ValueId from, ValueId to);
   void describe_access(llvm::Value* access, ValueId view);
+  // For accesses that ask to go around the caches.
+  void stream(llvm::Value* access, OpId op);
   bool is_kernel_root(ValueId buffer) const;
   void note_access(ValueId view, bool stores, bool scoped);
   void note_roots();
   void note_pipeline(OpId loop);
+
+  llvm::Value* condition_of(const Predicate& predicate);
 
   void emit_scalar_op(OpId op);
   void emit_lone_collective(OpId op);

@@ -2,11 +2,14 @@
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
 
+#include <algorithm>
+
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/frame.h"
+#include "loom/target/llvm/streaming.h"
 
 namespace loom {
 
@@ -41,6 +44,10 @@ void BodyLowering::emit_memory_op(OpId op) {
     default:  // identities: refine and the other assumptions
       for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
         copy_value(module_.operand(op, i), module_.result(op, i));
+        if (module_.op(op).kind != BufferAssumeAlignment) continue;
+        assume_alignment(
+            op, module_.result(op, i),
+            module_.attr(op, attr_slot(BufferAssumeAlignment, "minimum_alignment")).value());
       }
   }
 }
@@ -146,6 +153,7 @@ void BodyLowering::emit_load(OpId op) {
       builder_.CreateAlignedLoad(llvm_memory_type(builder_.getContext(), type.element), address,
                                  access_alignment(type), is_volatile);
   describe_access(load, view);
+  stream(load, op);
   bind(module_.result(op), from_memory(builder_, load, type.element));
 }
 
@@ -161,6 +169,7 @@ void BodyLowering::emit_store(OpId op) {
       builder_.CreateAlignedStore(to_memory(builder_, value(source), type.element), address,
                                   access_alignment(type), is_volatile);
   describe_access(store, view);
+  stream(store, op);
 }
 
 // The element need not exist, since the hint may go ahead of a loop's end.
@@ -263,6 +272,29 @@ void BodyLowering::promise_readonly(ValueId arg) {
   if (scope_domain_ == nullptr) scope_domain_ = metadata.createAnonymousAliasScopeDomain();
   readonly_scope_ =
       llvm::MDNode::get(builder_.getContext(), {metadata.createAnonymousAliasScope(scope_domain_)});
+}
+
+void BodyLowering::stream(llvm::Value* access, OpId op) {
+  const OpInfo& info = op_info(module_.op(op).kind);
+  const auto slot = std::ranges::find(info.attrs, "cache_temporal", &AttrSpec::name);
+  if (slot == info.attrs.end()) return;
+  const auto number = static_cast<unsigned>(slot - info.attrs.begin());
+  if (!module_.has_attr(op, number)) return;
+  switch (static_cast<CacheTemporal>(module_.attr(op, number).bits)) {
+    case CacheTemporal::NonTemporal:
+    case CacheTemporal::NonTemporalWriteback:
+    case CacheTemporal::Bypass:
+      break;
+    default:
+      return;
+  }
+  if (!llvm::isa<llvm::LoadInst, llvm::StoreInst>(access)) {
+    return note_missing(op, "whole vectors", std::string(info.name),
+                        "an access with a mask or with offsets goes through the caches");
+  }
+  note_fact(op, "streamed", std::string(info.name));
+  llvm::cast<llvm::Instruction>(access)->setMetadata(llvm::LLVMContext::MD_access_group,
+                                                     streaming_group(target_));
 }
 
 // What nothing writes is a scope that no other access is in.

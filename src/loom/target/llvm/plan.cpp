@@ -388,7 +388,7 @@ bool Planner::plan_meetings(KernelPlan& kernel) {
   kernel.group = plan_group(module_, kernel.kernel, refusal);
   if (!kernel.group) return reject(refusal.op, refusal.detail);
   const uint64_t bytes =
-      *items * (slot_bytes(*kernel.group) + bodies_[kernel.kernel.index()].private_bytes);
+      *items * (slot_bytes(*kernel.group) + kernel.private_bytes) + kernel.workgroup_bytes;
   if (bytes <= kMaxPrivateBytes) return true;
   return reject(kernel.kernel, "with more than 1 MiB of values across its barriers");
 }

@@ -135,6 +135,7 @@ void BodyLowering::emit_vector_memory_op(OpId op) {
       loaded.push_back(moving);
     }
     describe_access(moving, at.view);
+    stream(moving, op);
   }
   if (!is_store) bind(moved, from_memory(b, join(loaded), vector.element));
 }

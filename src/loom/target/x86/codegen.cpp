@@ -9,6 +9,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
@@ -26,6 +27,7 @@
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/target/llvm/note_collector.h"
+#include "loom/target/llvm/streaming.h"
 #include "loom/target/x86/entry.h"
 
 namespace loom {
@@ -82,12 +84,25 @@ class StepClock {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+// Streamed stores are not ordered with the store that tells other threads that a kernel is done.
+void fence_entries(llvm::Module& module) {
+  for (llvm::Function& function : module) {
+    if (function.isDeclaration() || function.hasLocalLinkage()) continue;
+    for (llvm::BasicBlock& block : function) {
+      auto* const end = llvm::dyn_cast<llvm::ReturnInst>(block.getTerminator());
+      if (end == nullptr) continue;
+      llvm::IRBuilder<>(end).CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    }
+  }
+}
+
 }  // namespace
 
 struct X86Codegen::Machine {
   CodegenOptions options;
   LLVMTargetMachineRef target = nullptr;
   FloatTarget floats;
+  unsigned vector_bytes = 16;
 
   ~Machine() {
     if (target != nullptr) LLVMDisposeTargetMachine(target);
@@ -95,6 +110,7 @@ struct X86Codegen::Machine {
   void lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
              llvm::Module& into, LoweringAids aids) const;
   bool optimize(llvm::Module& module, std::string& error) const;
+  bool run_passes(llvm::Module& module, std::string& error) const;
   bool emit(llvm::Module& module, OutputForm form, std::string& bytes, std::string& error) const;
 };
 
@@ -125,6 +141,8 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
   const llvm::MCSubtargetInfo& features_of = *cpp(machine->target).getMCSubtargetInfo();
   machine->floats = {.converts_half = features_of.checkFeatures("+f16c"),
                      .fuses = features_of.checkFeatures("+fma")};
+  if (features_of.checkFeatures("+avx")) machine->vector_bytes = 32;
+  if (features_of.checkFeatures("+avx512f")) machine->vector_bytes = 64;
   return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
 }
 
@@ -153,7 +171,12 @@ void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
 }
 
 bool X86Codegen::Machine::optimize(llvm::Module& module, std::string& error) const {
-  if (options.passes.empty()) return true;
+  if (!options.passes.empty() && !run_passes(module, error)) return false;
+  if (stream_accesses(module, vector_bytes)) fence_entries(module);
+  return true;
+}
+
+bool X86Codegen::Machine::run_passes(llvm::Module& module, std::string& error) const {
   LLVMPassBuilderOptionsRef builder = LLVMCreatePassBuilderOptions();
   LLVMPassBuilderOptionsSetLoopVectorization(builder, 1);
   LLVMPassBuilderOptionsSetSLPVectorization(builder, 1);
@@ -271,7 +294,8 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   // What people read is not cluttered with places.
   std::optional<DebugLines> lines;
   if (form == OutputForm::Object || form == OutputForm::LlvmBitcode) lines.emplace(module, into);
-  machine_->lower(module, *plan, names, into, {lines ? &*lines : nullptr, notes});
+  machine_->lower(module, *plan, names, into,
+                  {lines ? &*lines : nullptr, notes, !machine_->options.passes.empty()});
   if (name.empty()) state_contracts(module, kernels, names, into);
   if (notes != nullptr) {
     for (size_t i = 0; i < names.size(); ++i) {

@@ -144,6 +144,15 @@ void Entry::bind_arguments() {
     }
     lowering_.bind_argument(args[i], value);
   }
+  if (constexpr unsigned kAlignments = attr_slot(KernelDef, "alignments");
+      module_.has_attr(plan_.kernel, kAlignments)) {
+    const auto alignments = module_.attr(plan_.kernel, kAlignments).ints;
+    for (size_t i = 0; i < alignments.size(); ++i) {
+      if (module_.types[module_.type_of(args[i])].is_scalar()) continue;
+      lowering_.assume_alignment(plan_.kernel, args[i], alignments[i]);
+    }
+  }
+  lowering_.assume(plan_.kernel, where_predicates(module_, plan_.kernel));
   constexpr unsigned kReadonly = attr_slot(KernelDef, "readonly");
   if (!module_.has_attr(plan_.kernel, kReadonly)) return;
   for (const int64_t place : module_.attr(plan_.kernel, kReadonly).ints) {
