@@ -31,28 +31,19 @@ const LaneValues* auxiliary(const VectorCall& call, std::string_view name) {
   return nullptr;
 }
 
-// The auxiliary of element `i` of `count`: one lane serves a run of neighbours.
+// The auxiliary of element `i` of `count`.
 bool auxiliary_of(const LaneValues* values, size_t group, size_t i, size_t count, double& out) {
-  if (values == nullptr || values->lanes.empty()) return false;
-  size_t run = values->lanes.size() == 1 ? count : group;
-  if (run == 0 && count % values->lanes.size() == 0) run = count / values->lanes.size();
-  if (run == 0 || values->lanes.size() * run < count) return false;
+  const size_t run = values == nullptr ? 0 : auxiliary_run(values->lanes.size(), group, count);
+  if (run == 0) return false;
   out = to_double(values->at(i / run));
   return true;
 }
 
-enum class Packing : uint8_t { Lanes, Stream, BigNibbles, Other };
-
-Packing packing_of(std::string_view word) {
-  if (word.empty() || word == "none" || word == "dense_lanes") return Packing::Lanes;
-  if (word == "little_endian_nibbles" || word == "bitfield_stream") return Packing::Stream;
-  return word == "big_endian_nibbles" ? Packing::BigNibbles : Packing::Other;
-}
-
 // The codes of a payload, one per element; false where the payload does not hold them.
-bool unpack(const LaneValues& payload, Packing packing, unsigned bits, std::vector<uint64_t>& out) {
+bool unpack(const LaneValues& payload, CodePacking packing, unsigned bits,
+            std::vector<uint64_t>& out) {
   const unsigned lane_bits = scalar_bits(payload.element);
-  if (packing == Packing::Lanes && payload.lanes.size() == out.size() && bits <= lane_bits) {
+  if (packing == CodePacking::Lanes && payload.lanes.size() == out.size() && bits <= lane_bits) {
     out = payload.lanes;
     return true;
   }
@@ -60,14 +51,15 @@ bool unpack(const LaneValues& payload, Packing packing, unsigned bits, std::vect
   BitStream stream;
   for (const uint64_t lane : payload.lanes) stream.append(lane, lane_bits);
   for (size_t i = 0; i < out.size(); ++i) {
-    out[i] = stream.field((packing == Packing::BigNibbles ? i ^ 1 : i) * bits, bits);
+    out[i] = stream.field((packing == CodePacking::BigNibbles ? i ^ 1 : i) * bits, bits);
   }
   return true;
 }
 
-bool pack(std::span<const uint64_t> codes, Packing packing, unsigned bits, LaneValues& payload) {
+bool pack(std::span<const uint64_t> codes, CodePacking packing, unsigned bits,
+          LaneValues& payload) {
   const unsigned lane_bits = scalar_bits(payload.element);
-  if (packing == Packing::Lanes && payload.lanes.size() == codes.size() && bits <= lane_bits) {
+  if (packing == CodePacking::Lanes && payload.lanes.size() == codes.size() && bits <= lane_bits) {
     const uint64_t mask = bits == 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1;
     std::ranges::transform(codes, payload.lanes.begin(), [&](uint64_t c) { return c & mask; });
     return true;
@@ -75,40 +67,12 @@ bool pack(std::span<const uint64_t> codes, Packing packing, unsigned bits, LaneV
   if (payload.lanes.size() * lane_bits != codes.size() * bits) return false;
   BitStream stream;
   for (size_t i = 0; i < codes.size(); ++i) {
-    stream.append(codes[packing == Packing::BigNibbles ? i ^ 1 : i], bits);
+    stream.append(codes[packing == CodePacking::BigNibbles ? i ^ 1 : i], bits);
   }
   for (size_t i = 0; i < payload.lanes.size(); ++i) {
     payload.lanes[i] = stream.field(i * lane_bits, lane_bits);
   }
   return true;
-}
-
-// What an operand schema says, as far as the numbers are settled by it.
-struct Operand {
-  const NumericFormat* format = nullptr;
-  Packing packing = Packing::Lanes;
-  std::string_view affine;
-  size_t group = 0;  // elements that share one scale; 0: by the counts
-
-  bool settled() const {
-    return format != nullptr && packing != Packing::Other &&
-           !(packing == Packing::BigNibbles && format->bits != 4);
-  }
-};
-
-Operand read_operand(const Module& module, const Attr& schema) {
-  Operand result;
-  result.format = numeric_format(schema_word(module, schema, "element_format"));
-  result.packing = packing_of(schema_word(module, schema, "payload_packing"));
-  result.affine = schema_word(module, schema, "affine");
-  if (result.affine.empty()) result.affine = "none";
-  result.group = static_cast<size_t>(
-      std::max<int64_t>(0, schema_integer(module, schema, "scale_group_elements").value_or(0)));
-  for (const std::string_view name : {"codebook", "sparsity"}) {
-    const std::string_view word = schema_word(module, schema, name);
-    if (!word.empty() && word != "none") result.format = nullptr;
-  }
-  return result;
 }
 
 // Arithmetic that rounds to the result's type after each step.
@@ -130,7 +94,7 @@ class Rounded {
   ScalarKind kind_;
 };
 
-EvalStatus decode_operand(const VectorCall& call, const Operand& schema, LaneValues& result) {
+EvalStatus decode_operand(const VectorCall& call, const OperandSchema& schema, LaneValues& result) {
   if (!schema.settled() || !is_float(result.element)) return NotEvaluable;
   const size_t count = result.lanes.size();
   std::vector<uint64_t> codes(count);
@@ -165,14 +129,6 @@ EvalStatus decode_operand(const VectorCall& call, const Operand& schema, LaneVal
   return Ok;
 }
 
-// The scalar type that stores the codes of a float format.
-std::optional<ScalarKind> stored_as(const NumericFormat& format) {
-  if (format.name == "f8e4m3fn") return ScalarKind::F8E4M3;
-  if (format.name == "f8e5m2" || format.name == "bf8") return ScalarKind::F8E5M2;
-  const auto kind = scalar_from_name(format.name);
-  return kind && is_float(*kind) ? kind : std::nullopt;
-}
-
 // Nearest even, held to the format's range; a NaN becomes 0 in an integer format.
 std::optional<uint64_t> encode_number(const NumericFormat& format, double value) {
   using Kind = NumericFormat::Kind;
@@ -187,7 +143,7 @@ std::optional<uint64_t> encode_number(const NumericFormat& format, double value)
   return static_cast<uint64_t>(static_cast<int64_t>(held));
 }
 
-EvalStatus encode_operand(const VectorCall& call, const Attr& spec, const Operand& schema,
+EvalStatus encode_operand(const VectorCall& call, const Attr& spec, const OperandSchema& schema,
                           LaneValues& result) {
   const std::string_view rounding = schema_word(call.module, spec, "rounding");
   const bool nearest = rounding.empty() || rounding == "none" || rounding == "nearest_even";
@@ -259,7 +215,7 @@ EvalStatus code(OpKind kind, const VectorCall& call, std::span<LaneValues> resul
   if (is_record_family(family)) {
     return kind == VectorDecode ? decode_records(call, family, results[0]) : NotEvaluable;
   }
-  const Operand operand = read_operand(module, *schema);
+  const OperandSchema operand = read_operand_schema(module, *schema);
   return kind == VectorDecode ? decode_operand(call, operand, results[0])
                               : encode_operand(call, *schema, operand, results[0]);
 }

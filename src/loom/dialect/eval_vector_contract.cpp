@@ -198,7 +198,8 @@ EvalStatus product_lane(const VectorCall& call, const Product& p, size_t lane, b
 EvalStatus product(const VectorCall& call, LaneValues& result) {
   Product p;
   if (!extents(call, p)) return NotEvaluable;
-  const bool saturate = flags_of(call.module, call.op, attr_slot(VectorMma, "flags")) != 0;
+  const bool saturate =
+      (flags_of(call.module, call.op, attr_slot(VectorMma, "flags")) & kSaturate) != 0;
   result.lanes = call.operands[2].lanes;
   for (size_t i = 0; i < result.lanes.size(); ++i) {
     ScalarValue accumulator = result.at(i);

@@ -131,6 +131,6 @@ inline constexpr uint64_t kReassoc = 1, kNnan = 2, kNinf = 4, kNsz = 8, kArcp = 
 inline constexpr uint64_t kNsw = 1, kNuw = 2;
 inline constexpr uint64_t kVolatile = 1;
 inline constexpr uint64_t kNoFtz = 1;
-inline constexpr uint64_t kSaturate = 1;
+inline constexpr uint64_t kSaturate = 1, kMmaReassoc = 2, kMmaAfn = 4;
 
 }  // namespace loom

@@ -152,6 +152,45 @@ std::optional<int64_t> schema_integer(const Module& module, const Attr& schema,
   return found->value();
 }
 
+namespace {
+
+CodePacking packing_of(std::string_view word) {
+  if (word.empty() || word == "none" || word == "dense_lanes") return CodePacking::Lanes;
+  if (word == "little_endian_nibbles" || word == "bitfield_stream") return CodePacking::Stream;
+  return word == "big_endian_nibbles" ? CodePacking::BigNibbles : CodePacking::Other;
+}
+
+}  // namespace
+
+OperandSchema read_operand_schema(const Module& module, const Attr& schema) {
+  OperandSchema result;
+  result.format = numeric_format(schema_word(module, schema, "element_format"));
+  result.packing = packing_of(schema_word(module, schema, "payload_packing"));
+  result.affine = schema_word(module, schema, "affine");
+  if (result.affine.empty()) result.affine = "none";
+  result.group = static_cast<size_t>(
+      std::max<int64_t>(0, schema_integer(module, schema, "scale_group_elements").value_or(0)));
+  for (const std::string_view name : {"codebook", "sparsity"}) {
+    const std::string_view word = schema_word(module, schema, name);
+    if (!word.empty() && word != "none") result.format = nullptr;
+  }
+  return result;
+}
+
+size_t auxiliary_run(size_t lanes, size_t group, size_t count) {
+  if (lanes == 0) return 0;
+  size_t run = lanes == 1 ? count : group;
+  if (run == 0 && count % lanes == 0) run = count / lanes;
+  return lanes * run < count ? 0 : run;
+}
+
+std::optional<ScalarKind> stored_as(const NumericFormat& format) {
+  if (format.name == "f8e4m3fn") return ScalarKind::F8E4M3;
+  if (format.name == "f8e5m2" || format.name == "bf8") return ScalarKind::F8E5M2;
+  const auto kind = scalar_from_name(format.name);
+  return kind && is_float(*kind) ? kind : std::nullopt;
+}
+
 bool is_auxiliary(std::string_view key) {
   std::string_view cases = encoding_enum("auxiliary key");
   while (!cases.empty()) {

@@ -44,6 +44,33 @@ std::string_view schema_word(const Module& module, const Attr& schema, std::stri
 std::optional<int64_t> schema_integer(const Module& module, const Attr& schema,
                                       std::string_view name);
 
+// How the codes of a payload follow each other.
+enum class CodePacking : uint8_t {
+  Lanes,       // one in the low bits of each lane
+  Stream,      // a little-endian bit stream
+  BigNibbles,  // a stream whose bytes have the earlier nibble on top
+  Other,
+};
+// What an operand schema says.
+struct OperandSchema {
+  const NumericFormat* format = nullptr;
+  CodePacking packing = CodePacking::Lanes;
+  std::string_view affine;  // "none" where it says nothing
+  size_t group = 0;         // elements that share one scale; 0: by the counts
+
+  // It alone decides which number each code is.
+  bool settled() const {
+    return format != nullptr && packing != CodePacking::Other &&
+           !(packing == CodePacking::BigNibbles && format->bits != 4);
+  }
+};
+OperandSchema read_operand_schema(const Module& module, const Attr& schema);
+// How many neighbours of `count` elements one of `lanes` auxiliary lanes serves; 0 when they do not
+// serve all.
+size_t auxiliary_run(size_t lanes, size_t group, size_t count);
+// The scalar type that stores the codes of a float format.
+std::optional<ScalarKind> stored_as(const NumericFormat& format);
+
 // Whether the language knows an auxiliary of that name.
 bool is_auxiliary(std::string_view key);
 struct Auxiliaries {

@@ -278,8 +278,12 @@ void vector_mma(VerifyContext& c, OpId op) {
     }
     check_elements(c, op, type, sum);
   }
-  if (flags_of(c.module, op, attr_slot(VectorMma, "flags")) != 0 && !is_integer(sum.element)) {
+  const uint64_t flags = flags_of(c.module, op, attr_slot(VectorMma, "flags"));
+  if ((flags & kSaturate) != 0 && !is_integer(sum.element)) {
     c.bad_attribute(op, "flags", "saturate needs an integer accumulator");
+  }
+  if ((flags & ~kSaturate) != 0 && !is_float(sum.element)) {
+    c.bad_attribute(op, "flags", "reassoc and afn need a float accumulator");
   }
 }
 

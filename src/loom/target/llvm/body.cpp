@@ -231,6 +231,10 @@ void BodyLowering::lower_op(OpId op) {
     case ViewStore:
     case ViewPrefetch:
       return emit_memory_op(op);
+    case EncodingLayoutDense:
+    case EncodingLayoutStrided:
+    case EncodingDefine:
+      return;  // who takes the encoding reads it
     default:
       return emit_scalar_op(op);
   }

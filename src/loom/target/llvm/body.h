@@ -50,6 +50,8 @@ struct LoweringAids {
   bool assumes = false;  // passes follow that draw conclusions from promises
 };
 
+struct CodePlan;
+
 class BodyLowering {
  public:
   // All four must outlive the lowering; `builder` is moved from function to function.
@@ -197,6 +199,16 @@ class BodyLowering {
   std::vector<llvm::Value*> row_addresses(llvm::Value* first, ValueId view, const Type& vector);
   void emit_vector_memory_op(OpId op);
 
+  // --- encoded payloads (encoded.cpp) ---
+  llvm::Value* emit_code(OpId op);
+  llvm::Value* decode_records(OpId op, std::string_view family);
+  llvm::Value* decode_operand(OpId op, const CodePlan& plan);
+  llvm::Value* encode_operand(OpId op, const CodePlan& plan);
+  llvm::Value* auxiliary(OpId op, std::string_view name, size_t group, ScalarKind to,
+                         unsigned count);
+  llvm::Value* payload_bytes(ValueId payload, unsigned first, unsigned count);
+  void load_records(OpId load, std::span<llvm::Value* const> rows, ValueId view);
+
   // Code that is emitted from here on belongs to the operation's place.
   void locate(OpId op);
 
@@ -210,6 +222,9 @@ class BodyLowering {
   std::vector<llvm::Value*> values_;                         // by ValueId: the first component
   std::unordered_map<uint32_t, Components> strides_;         // of views of rank 2 and more
   std::unordered_map<uint32_t, llvm::Function*> functions_;  // by OpId of the func.def
+
+  // Of loaded payloads whose records are taken apart: their fields, by ValueId and first byte.
+  std::unordered_map<uint32_t, std::unordered_map<unsigned, llvm::Value*>> record_pieces_;
 
   // Of a root that buffer.assume.noalias made: its scope, and those of the others.
   struct AliasScope {

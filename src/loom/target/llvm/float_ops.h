@@ -33,6 +33,8 @@ struct FloatTarget {
   bool fuses = false;          // multiply and add, rounded once
 };
 
+struct NumericFormat;
+
 class FloatOps {
  public:
   FloatOps(llvm::IRBuilderBase& builder, const FloatTarget& target)
@@ -43,11 +45,19 @@ class FloatOps {
   // computed lane by lane.
   llvm::Value* emit(OpKind op, const EvalAttrs& attrs, std::span<llvm::Value* const> operands,
                     ScalarKind from, ScalarKind to);
+  // The numbers that codes of a format stand for, rounded to `to`: integers with the code in the
+  // low bits.
+  llvm::Value* decode(llvm::Value* codes, const NumericFormat& format, ScalarKind to);
+  // The codes nearest to numbers, held to the format's range, as integers of at least its bits. The
+  // format is an integer one or stored_as() a scalar type.
+  llvm::Value* encode(llvm::Value* value, ScalarKind from, const NumericFormat& format);
 
  private:
   using Values = std::span<llvm::Value* const>;
 
   llvm::Value* widen(llvm::Value* value, ScalarKind from);
+  llvm::Value* widen_small(llvm::Value* codes, const NumericFormat& format);
+  llvm::Value* power_of_two(llvm::Value* codes);
   llvm::Value* widen_to_double(llvm::Value* value, ScalarKind from);
   llvm::Value* narrow(llvm::Value* single, ScalarKind to);
   llvm::Value* narrow_bf16(llvm::Value* bits);

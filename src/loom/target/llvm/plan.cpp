@@ -4,9 +4,11 @@
 #include <bit>
 
 #include "loom/base/check.h"
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/eval.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
+#include "loom/target/llvm/encoded_plan.h"
 #include "loom/target/llvm/exact.h"
 #include "loom/target/llvm/llvm_types.h"
 
@@ -47,8 +49,6 @@ bool is_lowerable_vector_op(OpKind kind) {
     case VectorFragmentStore:
     case VectorFragmentRepack:
     case VectorMma:
-    case VectorDecode:
-    case VectorEncode:
       return false;
     default:
       return true;
@@ -61,6 +61,7 @@ bool is_lowerable(OpKind kind) {
   if (info.dialect == "index" || info.dialect == "scalar") return true;
   if (info.dialect == "view") return info.tier == Tier::T1 || kind == ViewPrefetch;
   if (info.dialect == "vector") return is_lowerable_vector_op(kind);
+  if (info.dialect == "encoding") return kind != EncodingIsa;
   switch (kind) {
     case BufferAlloca:
     case BufferView:
@@ -132,6 +133,7 @@ class Planner {
   bool check_op(OpId op);
   bool check_types(OpId op);
   bool check_alloca(OpId op);
+  bool check_code(OpId op);
   bool check_extents(OpId kernel, RegionId region);
   bool plan_meetings(KernelPlan& kernel);
   uint64_t slot_bytes(const GroupPlan& group) const;
@@ -164,8 +166,12 @@ bool Planner::reject(OpId op, std::string_view detail) {
 }
 
 bool Planner::check_types(OpId op) {
+  const OpInfo& info = op_info(module_.op(op).kind);
+  const bool takes_encodings =
+      info.dialect == "encoding" || info.kind == VectorDecode || info.kind == VectorEncode;
   const auto lowerable = [&](ValueId value) {
-    return is_lowerable(module_.types[module_.type_of(value)]);
+    const Type& type = module_.types[module_.type_of(value)];
+    return is_lowerable(type) || (takes_encodings && is_encoding_type(type.kind));
   };
   const auto operands = module_.operands(op);
   bool good = std::all_of(operands.begin(), operands.end(), lowerable);
@@ -209,10 +215,25 @@ bool Planner::check_op(OpId op) {
   if (!check_types(op)) return false;
   exact_.visit(module_, op);
   if (kind == BufferAlloca) return check_alloca(op);
+  if (kind == VectorDecode || kind == VectorEncode) return check_code(op);
   if (kind == ConfigGet && !config_value(module_, op)) {
     diagnostics_.emit(Diag::ConfigUnresolved, module_.location(op),
                       {{"key", std::string(symbol_ref(module_, op, attr_slot(ConfigGet, "key")))}});
     return false;
+  }
+  return true;
+}
+
+bool Planner::check_code(OpId op) {
+  if (module_.op(op).result_count != 0 &&
+      static_lanes(module_.types[module_.type_of(module_.result(op))]) == 0u) {
+    return true;
+  }
+  const auto plan = plan_code(module_, op);
+  if (!plan) return reject(op, "with a schema that does not settle its numbers");
+  const OpId load = module_.defining_op(module_.operand(op, 0));
+  if (!plan->family.empty() && load.valid() && module_.op(load).kind == VectorLoad) {
+    plan_.record_loads[load.index()] = plan->family;
   }
   return true;
 }

@@ -50,6 +50,8 @@ struct KernelPlan {
 struct LoweringPlan {
   std::vector<KernelPlan> kernels;
   std::vector<OpId> functions;  // called out of line, in order of their first call
+  // By OpId index of a vector.load: the family of the records that it loads.
+  std::unordered_map<uint32_t, std::string_view> record_loads;
   std::unordered_map<uint32_t, uint64_t> alloca_bytes;  // by OpId index of the buffer.alloca
   uint64_t largest_body = 0;  // operations of the largest function after inlining
 };

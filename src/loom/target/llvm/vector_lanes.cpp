@@ -9,6 +9,7 @@
 #include "loom/dialect/eval_vector.h"
 #include "loom/dialect/op_info.h"
 #include "loom/target/llvm/body.h"
+#include "loom/target/llvm/lanes.h"
 
 namespace loom {
 
@@ -16,19 +17,11 @@ using enum OpKind;
 
 namespace {
 
-unsigned lanes_of(llvm::Value* vector) {
-  return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-}
-
 std::vector<int64_t> extents_of(const Type& type) {
   std::vector<int64_t> extents;
   extents.reserve(type.rank());
   for (const Dim dim : type.dims) extents.push_back(dim.extent());
   return extents;
-}
-
-std::vector<int> mask_of(std::span<const uint64_t> lanes) {
-  return std::vector<int>(lanes.begin(), lanes.end());
 }
 
 // The slot of the index list of an operation that may have indices known at run time alone.
@@ -66,32 +59,12 @@ bool BodyLowering::moves_lanes(OpId op) const {
                      module_.attr(op, *slot).ints.end();
 }
 
-// One vector of the lanes of all parts, a scalar part being one lane.
 llvm::Value* BodyLowering::join(std::span<llvm::Value* const> parts) {
-  const auto as_vector = [&](llvm::Value* part) {
-    return part->getType()->isVectorTy() ? part : splat(part, 1);
-  };
-  llvm::Value* joined = as_vector(parts[0]);
-  for (llvm::Value* const part : parts.subspan(1)) {
-    llvm::Value* next = as_vector(part);
-    const unsigned first = lanes_of(joined);
-    const unsigned second = lanes_of(next);
-    const unsigned width = std::max(first, second);
-    const auto widened = [&](llvm::Value* vector) {
-      std::vector<int> mask(width, llvm::PoisonMaskElem);
-      std::iota(mask.begin(), mask.begin() + lanes_of(vector), 0);
-      return lanes_of(vector) == width ? vector : builder_.CreateShuffleVector(vector, mask);
-    };
-    std::vector<int> mask(first + second);
-    std::iota(mask.begin(), mask.begin() + first, 0);
-    std::iota(mask.begin() + first, mask.end(), static_cast<int>(width));
-    joined = builder_.CreateShuffleVector(widened(joined), widened(next), mask);
-  }
-  return joined;
+  return join_lanes(builder_, parts);
 }
 
 llvm::Value* BodyLowering::pick_lanes(llvm::Value* from, std::span<const uint64_t> lanes) {
-  return builder_.CreateShuffleVector(from, mask_of(lanes));
+  return loom::pick_lanes(builder_, from, lanes);
 }
 
 void BodyLowering::emit_lane_moves(OpId op) {

@@ -2,8 +2,10 @@
 #include <llvm/IR/IRBuilder.h>
 
 #include "loom/base/check.h"
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/op_info.h"
 #include "loom/target/llvm/body.h"
+#include "loom/target/llvm/encoded_plan.h"
 
 namespace loom {
 
@@ -138,6 +140,32 @@ void BodyLowering::emit_vector_memory_op(OpId op) {
     stream(moving, op);
   }
   if (!is_store) bind(moved, from_memory(b, join(loaded), vector.element));
+  if (plan_.record_loads.contains(op.index())) load_records(op, rows, at.view);
+}
+
+// Loads the fields of records each by itself, as no shuffle of odd vectors gives them back.
+void BodyLowering::load_records(OpId load, std::span<llvm::Value* const> rows, ValueId view) {
+  const std::string_view family = plan_.record_loads.at(load.index());
+  const StorageRecord record = find_encoding_family(family)->record;
+  const Type& type = module_.types[module_.type_of(module_.result(load))];
+  const auto bytes = static_cast<unsigned>(*static_lanes(type) * scalar_bits(type.element) / 8);
+  const auto row_bytes = bytes / static_cast<unsigned>(rows.size());
+  auto& pieces = record_pieces_[module_.result(load).index()];
+  pieces.clear();
+  if (row_bytes % record.bytes != 0) return;
+  for (unsigned begin = 0; begin < bytes; begin += record.bytes) {
+    for (const RecordField& field : record_fields(family)) {
+      const unsigned first = begin + field.offset;
+      llvm::Value* const address = builder_.CreateInBoundsGEP(
+          builder_.getInt8Ty(), rows[first / row_bytes], builder_.getInt64(first % row_bytes));
+      llvm::Instruction* const piece = builder_.CreateAlignedLoad(
+          llvm::FixedVectorType::get(builder_.getInt8Ty(), field.bytes), address,
+          llvm::commonAlignment(element_alignment(module_.types[module_.type_of(view)]),
+                                first % row_bytes));
+      describe_access(piece, view);
+      pieces[first] = piece;
+    }
+  }
 }
 
 }  // namespace loom

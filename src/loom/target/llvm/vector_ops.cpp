@@ -7,20 +7,14 @@
 #include "loom/base/check.h"
 #include "loom/dialect/eval_vector.h"
 #include "loom/dialect/op_info.h"
+#include "loom/target/llvm/bit_fields.h"
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/integer_ops.h"
+#include "loom/target/llvm/lanes.h"
 
 namespace loom {
 
 using enum OpKind;
-
-namespace {
-
-unsigned lanes_of(llvm::Value* vector) {
-  return llvm::cast<llvm::FixedVectorType>(vector->getType())->getNumElements();
-}
-
-}  // namespace
 
 bool BodyLowering::is_empty_vector(ValueId id) const {
   return static_lanes(module_.types[module_.type_of(id)]) == 0u;
@@ -100,6 +94,9 @@ void BodyLowering::emit_vector_op(OpId op) {
       return bind(result, emit_dynamic_slice(op));
     case VectorTableLookup:
       return bind(result, emit_table_lookup(op));
+    case VectorDecode:
+    case VectorEncode:
+      return bind(result, emit_code(op));
     default:
       return bind(result, emit_bits(op));
   }
@@ -301,9 +298,6 @@ llvm::Value* BodyLowering::emit_bits(OpId op) {
   llvm::Value* const from = value(module_.operand(op, 0));
   const Type& type = module_.types[module_.type_of(module_.result(op))];
   llvm::Type* const to = llvm_value_type(b.getContext(), type);
-  const auto in_fields = [&](unsigned width, unsigned lanes) {
-    return llvm::FixedVectorType::get(b.getIntNTy(width), lanes);
-  };
   const auto width = [&] {
     static_assert(attr_slot(VectorBitpack, "width") == attr_slot(VectorBitunpackU, "width") &&
                   attr_slot(VectorBitpack, "width") == attr_slot(VectorBitunpackS, "width"));
@@ -320,12 +314,11 @@ llvm::Value* BodyLowering::emit_bits(OpId op) {
       return emit_integer_op(b, scalar, eval_attrs(module_, op), {&from, 1}, element, type.element);
     }
     case VectorBitpack:
-      return b.CreateBitCast(b.CreateTrunc(from, in_fields(width(), lanes_of(from))), to);
+      return pack_fields(b, from, width(), to);
     case VectorBitunpackU:
     case VectorBitunpackS: {
       const auto lanes = static_cast<unsigned>(static_lanes(type).value_or(0));
-      llvm::Value* const fields = b.CreateBitCast(from, in_fields(width(), lanes));
-      return kind == VectorBitunpackS ? b.CreateSExt(fields, to) : b.CreateZExt(fields, to);
+      return unpack_fields(b, from, width(), lanes, kind == VectorBitunpackS, to->getScalarType());
     }
     default:
       break;
