@@ -352,7 +352,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   auto test = flags.check.options(tool);
   const auto compared = compared_names(tool, flags);
   if (!test || !compared) return ExitCode::Usage;
-  const check::BenchOptions options = bench_options(flags, std::move(*test));
+  check::BenchOptions options = bench_options(flags, std::move(*test));
 
   // One module holds the cases, their benchmarks and what they reach.
   auto program = link_cases(tool, flags.check, {});
@@ -360,6 +360,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
   std::vector<std::string> names = *compared;
   for (const std::string& name : flags.benchmarks) names.push_back(symbol_from_flag(name));
   if (!are_known(tool, program->module, names)) return ExitCode::Usage;
+  if (!flags.check.open_parameters(tool, program->module, options.test)) return tool.result();
 
   // Equal records are one work item.
   check::BenchPlan plan =

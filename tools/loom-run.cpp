@@ -15,6 +15,7 @@
 #include "common/debug_flags.h"
 #include "common/link_flags.h"
 #include "common/operands.h"
+#include "common/parameter_flags.h"
 #include "common/watchdog.h"
 #include "loom/api/interpret.h"
 #include "loom/api/profile_state.h"
@@ -47,7 +48,7 @@ struct Flags {
   TimeoutFlag timeout;
   OperandFlags operands;
   std::string device = "cpu";
-  std::vector<std::string> parameters;
+  ParameterFlags parameters;
   std::vector<std::string> executables;
   uint64_t repeat = 1;
   bool time = false;
@@ -62,10 +63,7 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--device", flags.device,
                  "where the program runs: cpu compiles it, interp interprets and checks it")
       ->capture_default_str();
-  app.add_option("--parameters", flags.parameters,
-                 ".gguf or .safetensors file that supplies parameters: [%root=]FILE")
-      ->expected(1)
-      ->take_all();
+  flags.parameters.declare(app);
   flags.operands.declare(app);
   flags.cache.declare(app);
   flags.debug.declare(app);
@@ -132,29 +130,14 @@ std::optional<std::string> choose_root(Tool& tool, const Flags& flags, const Mod
   return std::nullopt;
 }
 
-bool open_parameters(Tool& tool, const Flags& flags, const PreparedProgram& program,
+void open_parameters(Tool& tool, const Flags& flags, const PreparedProgram& program,
                      ParameterSet& set) {
-  bool good = true;
-  for (const std::string& flag : flags.parameters) {
-    std::string root;
-    std::string path = flag;
-    if (const size_t equals = flag.find('='); flag.starts_with('%') && equals != flag.npos) {
-      root = flag.substr(1, equals - 1);
-      path = flag.substr(equals + 1);
-      const bool known = std::ranges::any_of(program.parameters, [&](const ParameterRow& row) {
-        return program.roots[row.binding] == root;
-      });
-      if (!known) {
-        tool.diagnostics().emit(Diag::RunParameterRoot, {},
-                                {{"root", root}, {"program", program.symbol}});
-        good = false;
-        continue;
-      }
-    }
-    tool.note_input(path);
-    good &= set.open(path, root, tool.diagnostics());
-  }
-  return good;
+  const auto takes = [&](std::string_view root) {
+    return std::ranges::any_of(program.parameters, [&](const ParameterRow& row) {
+      return program.roots[row.binding] == root;
+    });
+  };
+  flags.parameters.open(tool, takes, program.symbol, set);
 }
 
 std::string issue_times(std::vector<double>& microseconds) {

@@ -120,6 +120,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!program) return program.error();
   const Module& module = program->module;
 
+  if (!flags.check.open_parameters(tool, module, *options)) return tool.result();
+
   // Every sample has a number; what cannot be run is known.
   check::Plan plan = check::make_plan(module, options->plan, check::device_traits(*options));
   if (flags.list) {
@@ -135,6 +137,7 @@ ExitCode run(Tool& tool, const Flags& flags) {
         *program, plan, *options, [&] { progress.step(); }, tool.diagnostics());
   }
   if (tool.diagnostics().has_errors()) return ExitCode::Environment;
+  check::drop_unplannable(plan);
   check::TestResults results{.plan = &plan, .device = options->device};
   results.samples.resize(plan.samples.size());
   for (const check::Case& of : plan.cases) {

@@ -6,7 +6,9 @@
 
 #include "loom/base/suggest.h"
 #include "loom/check/plan.h"
+#include "loom/dialect/op_info.h"
 #include "loom/dialect/target_info.h"
+#include "loom/ir/walk.h"
 
 namespace loom {
 namespace {
@@ -41,6 +43,7 @@ void CheckFlags::declare(CLI::App& app) {
   app.add_option("--timeout", timeout, "seconds after which a sample is stopped; 0: never")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  parameters.declare(app);
   app.add_option("--oracle", oracles,
                  "command that serves check.oracle.call<external> {name = \"NAME\"}: NAME=COMMAND")
       ->expected(1)
@@ -92,6 +95,25 @@ std::optional<check::TestOptions> CheckFlags::options(Tool& tool) const {
   return made;
 }
 
+bool CheckFlags::open_parameters(Tool& tool, const Module& module,
+                                 check::TestOptions& options) const {
+  std::vector<std::string_view> roots;
+  std::string programs;
+  for_each_op(module, module.body(), [&](OpId op) {
+    if (module.op(op).kind != OpKind::CommandProgramDef) return;
+    programs += (programs.empty() ? "" : ", @") + std::string(symbol_text(module, op));
+    const RegionId body = module.op_region(op, region_slot(OpKind::CommandProgramDef, "body"));
+    for (const ValueId formal : module.arg_group(body, 1)) roots.push_back(module.name_of(formal));
+  });
+  const auto takes = [&](std::string_view root) {
+    return std::ranges::find(roots, root) != roots.end();
+  };
+  auto set = std::make_shared<ParameterSet>();
+  const bool good = parameters.open(tool, takes, programs.empty() ? "none" : programs, *set);
+  options.parameters = std::move(set);
+  return good;
+}
+
 std::string CheckFlags::command_line(const char* program) const {
   std::string line = program;
   const auto add = [&](const std::string& word) { line += " " + quoted(word); };
@@ -105,6 +127,7 @@ std::string CheckFlags::command_line(const char* program) const {
   if (!device.empty()) add("--device=" + device);
   add_all("--sanitizer", sanitizers);
   if (denormals != "keep") add("--denormals=" + denormals);
+  add_all("--parameters", parameters.files);
   add_all("--oracle", oracles);
   if (timeout != kDefaultTimeout) add(fmt::format("--timeout={}", timeout));
   return line;

@@ -8,6 +8,7 @@
 
 #include "common/cli.h"
 #include "common/link_flags.h"
+#include "common/parameter_flags.h"
 #include "loom/check/test_run.h"
 
 namespace loom {
@@ -20,6 +21,7 @@ struct CheckFlags {
   std::optional<uint64_t> sample;
   std::string denormals = "keep";
   double timeout = kDefaultTimeout;
+  ParameterFlags parameters;
   std::vector<std::string> oracles;
   std::string output_folder;
 
@@ -28,6 +30,8 @@ struct CheckFlags {
   std::optional<ExitCode> refuse(Tool& tool) const;
   // Nothing after reporting wrong usage. The cases are not filled in.
   std::optional<check::TestOptions> options(Tool& tool) const;
+  // Opens the files that supply parameters to programs of the module. False after reporting.
+  bool open_parameters(Tool& tool, const Module& module, check::TestOptions& options) const;
   // "cpu", or what the sanitizers need.
   std::string chosen_device() const;
   // The command line that runs the same again, without the choice of a case or sample.

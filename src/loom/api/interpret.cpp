@@ -1,7 +1,5 @@
 #include "loom/api/interpret.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 
 #include "loom/dialect/op_info.h"
@@ -43,26 +41,8 @@ bool interpret_program(const Module& linked, std::string_view root,
       bindings.push_back(found != storage.end() ? *found : InterpStorage{name, {}});
     }
   }
-  const auto supply = [&](std::string_view of, std::string_view key,
-                          uint64_t bytes) -> std::optional<std::span<const std::byte>> {
-    const ParameterSet::Found found = parameters.find(of, key);
-    if (!found) {
-      const std::string near = parameters.closest(of, key);
-      diagnostics.emit(Diag::RunParameterMissing, {},
-                       {{"key", std::string(key)},
-                        {"root", std::string(of)},
-                        {"repair", near.empty() ? "" : fmt::format("did you mean \"{}\"?", near)}});
-      return std::nullopt;
-    }
-    if (found.entry->bytes.size() != bytes) {
-      diagnostics.emit(Diag::RunParameterSize, {},
-                       {{"key", std::string(key)},
-                        {"found", std::to_string(found.entry->bytes.size())},
-                        {"file", found.file->path()},
-                        {"needed", std::to_string(bytes)}});
-      return std::nullopt;
-    }
-    return found.entry->bytes;
+  const auto supply = [&](std::string_view of, std::string_view key, uint64_t bytes) {
+    return parameters.bytes_of(of, key, bytes, diagnostics);
   };
   return run_program(linked, root, specializations, bindings, supply, options, diagnostics);
 }

@@ -235,7 +235,20 @@ std::optional<bool> SampleHost::launch(OpId op, std::span<const CaseValue> opera
   return true;
 }
 
+std::optional<std::span<const std::byte>> SampleHost::parameter(std::string_view root,
+                                                                std::string_view key,
+                                                                uint64_t bytes) {
+  const ParameterSet none;
+  const ParameterSet& all = context_.parameters != nullptr ? *context_.parameters : none;
+  const auto found = all.bytes_of(root, key, bytes, result_.diagnostics);
+  unplannable_ |= !found;
+  return found;
+}
+
 void SampleHost::finish(bool ended) {
+  // An operation that the interpreter lacks is no fault of the case.
+  const auto& told = result_.diagnostics.all();
+  unplannable_ |= !ended && !told.empty() && told.back().id == Diag::LoweringNotSupported;
   finish_events(ended);
   result_.work = work_;
   Diagnostics& diagnostics = result_.diagnostics;

@@ -19,6 +19,8 @@ class SampleHost : public CaseHost {
   bool check(OpId op, std::span<const CaseValue> operands,
              std::vector<CaseValue>& results) override;
   std::optional<bool> launch(OpId op, std::span<const CaseValue> operands) override;
+  std::optional<std::span<const std::byte>> parameter(std::string_view root, std::string_view key,
+                                                      uint64_t bytes) override;
 
   // What the case states with check.work, by WorkUnit.
   const std::array<uint64_t, 2>& work() const { return work_; }

@@ -39,6 +39,19 @@ std::string literal_text(ScalarValue value) {
   return is_float(value.kind) ? float_text(to_double(value)) : std::to_string(as_signed(value));
 }
 
+std::string program_key(const std::string& name, const std::vector<std::string>& values) {
+  return fmt::format("{}|{}", name, fmt::join(values, "|"));
+}
+
+// Of what the host evaluates for launches.
+InterpOptions host_options(const InterpTables& tables) {
+  InterpOptions options;
+  options.target = x86_selection().target;
+  options.subgroup_size = options.target.subgroup_size.value_or(1);
+  options.tables = &tables;
+  return options;
+}
+
 }  // namespace
 
 std::unique_ptr<CpuLauncher> CpuLauncher::create(const LinkInput& program,
@@ -78,6 +91,22 @@ bool CpuLauncher::prepare(std::string_view name, Diagnostics& diagnostics) {
   return kernel.code.has_value();
 }
 
+// Compiled code relies on contracts, so a false one is told before anything runs.
+bool CpuLauncher::keeps_contracts(OpId op, std::string_view name, unsigned first,
+                                  std::span<const CaseValue> operands, Diagnostics& diagnostics) {
+  const Module& module = program_.module;
+  std::vector<InterpArgument> arguments;
+  for (size_t i = first; i < operands.size(); ++i) {
+    if (const auto* storage = storage_of(operands[i])) {
+      const ValueId value = module.operands(op)[i];
+      arguments.emplace_back(InterpStorage{std::string(module.name_of(value)), *storage});
+    } else {
+      arguments.emplace_back(std::get<LaneValues>(operands[i]));
+    }
+  }
+  return check_contracts(module, op, name, arguments, host_options(tables_), diagnostics);
+}
+
 // Workgroup counts and sizes for a workload.
 bool CpuLauncher::configure(std::string_view name, Kernel& kernel,
                             std::span<const CaseValue> workload, OpId op,
@@ -88,11 +117,8 @@ bool CpuLauncher::configure(std::string_view name, Kernel& kernel,
   kernel.shape.reset();
   std::vector<InterpArgument> arguments;
   for (const CaseValue& value : workload) arguments.emplace_back(std::get<LaneValues>(value));
-  InterpOptions options;
-  options.target = x86_selection().target;
-  options.subgroup_size = options.target.subgroup_size.value_or(1);
-  options.tables = &*kernel.tables;
-  const auto results = run_function(*kernel.configuration, name, arguments, options, diagnostics);
+  const auto results = run_function(*kernel.configuration, name, arguments,
+                                    host_options(*kernel.tables), diagnostics);
   if (!results) return false;
   LoomDispatchShape shape{};
   for (size_t i = 0; i < 6; ++i) {
@@ -144,6 +170,10 @@ std::expected<CpuLauncher::Resolved, LaunchOutcome> CpuLauncher::resolve_kernel(
   if (!prepare(name, diagnostics)) return std::unexpected(LaunchOutcome::Unplannable);
   Kernel& kernel = kernels_.find(name)->second;
   const size_t workload = operand_group(module, op, operand_slot(KernelLaunch, "workload")).size();
+  if (!where_predicates(module, module.symbol(name)).empty() &&
+      !keeps_contracts(op, name, static_cast<unsigned>(workload), operands, diagnostics)) {
+    return std::unexpected(LaunchOutcome::Failed);
+  }
   if (!configure(name, kernel, operands.first(workload), op, diagnostics)) {
     return std::unexpected(LaunchOutcome::Failed);
   }
@@ -179,9 +209,7 @@ Device& CpuLauncher::device() {
 CpuLauncher::Prepared* CpuLauncher::specialized(const std::string& name,
                                                 const std::vector<std::string>& values,
                                                 Diagnostics& diagnostics) {
-  std::string key = name;
-  for (const std::string& value : values) key += "|" + value;
-  auto& found = programs_[key];
+  auto& found = programs_[program_key(name, values)];
   if (found) return found.get();
   LinkOptions options;
   options.roots = {name};
@@ -207,7 +235,7 @@ CpuLauncher::Prepared* CpuLauncher::specialized(const std::string& name,
   if (!made->code) return nullptr;
   const HostCode::Attachment attached = made->code->attach(made->plan.programs[0]);
   made->program = device().materialize({{made->plan, made->plan.programs[0]},
-                                        &made->parameters,
+                                        options_.parameters,
                                         attached.entries,
                                         attached.needs.bindings,
                                         attached.needs.parameter_bytes,
@@ -236,6 +264,11 @@ std::expected<CpuLauncher::Resolved, LaunchOutcome> CpuLauncher::resolve_program
   for (size_t i = 0; i < count; ++i) {
     values.push_back(fmt::format("@{}:{}={}", name, module.name_of(formals[i]),
                                  literal_text(std::get<LaneValues>(operands[i]).at(0))));
+  }
+  // The specializations decide on everything that is promised, so once is enough.
+  if (!programs_.contains(program_key(name, values)) &&
+      !keeps_contracts(op, name, 0, operands, diagnostics)) {
+    return std::unexpected(LaunchOutcome::Failed);
   }
   Prepared* prepared = specialized(name, values, diagnostics);
   if (prepared == nullptr) return std::unexpected(LaunchOutcome::Unplannable);

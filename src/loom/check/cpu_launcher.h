@@ -21,6 +21,8 @@ namespace loom::check {
 struct CpuLauncherOptions {
   JitOptions jit;
   unsigned threads = 1;  // that one launch of a program may use; 0 takes all
+  // That programs take parameters from; null: they get none. It outlives the launcher.
+  const ParameterSet* parameters = nullptr;
 };
 
 class CpuLauncher final : public Launcher {
@@ -65,20 +67,23 @@ class CpuLauncher final : public Launcher {
     Module module;  // that its kernels were written in
     PreparedPlan plan;
     std::unique_ptr<HostCode> code;
-    ParameterSet parameters;
     std::unique_ptr<Program> program;
     std::unique_ptr<Invocation> invocation;
   };
 
   CpuLauncher(const LinkInput& program, const CpuLauncherOptions& options,
               std::shared_ptr<JitEngine> engine)
-      : program_(program), options_(options), engine_(std::move(engine)) {}
+      : program_(program), tables_(program.module), options_(options), engine_(std::move(engine)) {
+    if (options_.parameters == nullptr) options_.parameters = &no_parameters_;
+  }
   std::expected<Resolved, LaunchOutcome> resolve_kernel(OpId op,
                                                         std::span<const CaseValue> operands,
                                                         Diagnostics& diagnostics);
   std::expected<Resolved, LaunchOutcome> resolve_program(OpId op,
                                                          std::span<const CaseValue> operands,
                                                          Diagnostics& diagnostics);
+  bool keeps_contracts(OpId op, std::string_view name, unsigned first,
+                       std::span<const CaseValue> operands, Diagnostics& diagnostics);
   bool configure(std::string_view name, Kernel& kernel, std::span<const CaseValue> workload,
                  OpId op, Diagnostics& diagnostics);
   bool fits(OpId op, unsigned first, const Kernel& kernel, const Resolved& launch,
@@ -88,6 +93,8 @@ class CpuLauncher final : public Launcher {
   std::optional<Module> close(const LinkOptions& options, Diagnostics& diagnostics) const;
 
   const LinkInput& program_;
+  InterpTables tables_;  // of it
+  ParameterSet no_parameters_;
   CpuLauncherOptions options_;
   std::shared_ptr<JitEngine> engine_;
   LibraryIndex no_libraries_;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <unordered_set>
 
 #include "loom/dialect/hooks.h"
 #include "loom/dialect/op_info.h"
@@ -74,11 +75,18 @@ std::optional<Parameter> parameter(const Module& module, OpId op) {
 // Plans one case after the other.
 class Planner {
  public:
-  Planner(const Module& module, const DeviceTraits& device) : module_(module), device_(device) {}
+  Planner(const Module& module, const DeviceTraits& device) : module_(module), device_(device) {
+    for_each_op(module, module.body(),
+                [&](OpId op) { has_open_keys_ |= module.op(op).kind == ConfigDecl; });
+  }
 
   Case plan(OpId op) {
     Case made{.op = op, .name = symbol_text(module_, op)};
+    is_misasked_ = false;
     for_each_nested(module_, op, [&](OpId nested) { look(made, nested); });
+    if (has_open_keys_) look_for_open_keys(made);
+    // What else the device lacks does not matter to a case that it does not run.
+    if (!made.skipped.empty() && !is_misasked_) made.issues.clear();
     for (const Parameter& parameter : made.parameters) {
       if (parameter.count == 0 ||
           __builtin_mul_overflow(made.samples, parameter.count, &made.samples)) {
@@ -146,7 +154,8 @@ class Planner {
   void look_at_requirement(Case& of, OpId op) {
     const bool requires_it = module_.op(op).kind == CheckRequires;
     const auto accepted = accepts(module_, op, device_);
-    if (!require(of, op, accepted) || *accepted == requires_it || !of.skipped.empty()) return;
+    is_misasked_ |= !require(of, op, accepted);
+    if (!accepted || *accepted == requires_it || !of.skipped.empty()) return;
     constexpr unsigned kReason = attr_slot(CheckSkipIf, "reason");
     if (!requires_it && module_.has_attr(op, kReason)) {
       of.skipped = module_.strings.text(module_.attr(op, kReason).string());
@@ -175,6 +184,28 @@ class Planner {
                        "function");
   }
 
+  // Configuration without a value in anything that the case mentions, directly or not.
+  void look_for_open_keys(Case& of) {
+    std::vector<OpId> found = {of.op};
+    std::unordered_set<uint32_t> seen = {of.op.index()};
+    for (size_t next = 0; next < found.size(); ++next) {
+      const OpId symbol = found[next];
+      if (module_.op(symbol).kind == ConfigDecl) {
+        const std::string_view key = symbol_text(module_, symbol);
+        issue(of, symbol, fmt::format("the configuration key '@{}' has no value", key),
+              fmt::format("give it one with --config={}=VALUE", key));
+        continue;
+      }
+      for_each_nested(module_, symbol, [&](OpId nested) {
+        for (const AttrId id : module_.attr_ids(nested)) {
+          if (!id.valid() || module_.attrs[id].kind != AttrKind::Symbol) continue;
+          const OpId named = module_.symbol(module_.attrs[id].string());
+          if (named.valid() && seen.insert(named.index()).second) found.push_back(named);
+        }
+      });
+    }
+  }
+
   OpId require_definition(Case& of, OpId op, StringId name, std::string_view what) {
     const OpId symbol = module_.symbol(name);
     if (symbol.valid() && !is_declaration(module_.op(symbol).kind)) return symbol;
@@ -198,6 +229,8 @@ class Planner {
 
   const Module& module_;
   const DeviceTraits& device_;
+  bool has_open_keys_ = false;
+  bool is_misasked_ = false;  // a requirement of the case cannot be answered
 };
 
 void add_samples(Plan& plan, Planner& planner, const PlanOptions& options, uint32_t place) {

@@ -14,6 +14,7 @@
 #include "loom/check/tensor.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/interp/interp.h"
+#include "loom/runtime/parameters/parameter_file.h"
 
 namespace loom::check {
 
@@ -26,6 +27,7 @@ struct RunContext {
   Launcher* launcher = nullptr;  // null: the interpreter runs launches
   InterpOptions interp;          // of the device; `tables` is not looked at
   DeviceTraits device;
+  const ParameterSet* parameters = nullptr;    // of programs; null: there are none
   std::map<std::string, std::string> oracles;  // command by name
   std::string output_folder;   // for written files and failure artifacts; empty: where it stands
   bool keep_failures = false;  // writes what a failed expectation compared

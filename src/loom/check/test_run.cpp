@@ -93,6 +93,7 @@ RunContext run_context(const Module& module, const TestOptions& options, Launche
   context.interp.target = x86_selection().target;
   context.interp.subgroup_size =
       context.interp.target.subgroup_size.value_or(context.interp.subgroup_size);
+  context.parameters = options.parameters.get();
   context.oracles = options.oracles;
   context.output_folder = options.output_folder;
   context.keep_failures = options.keep_failures;
@@ -116,8 +117,11 @@ std::unique_ptr<CpuLauncher> compile_launches(const LinkInput& program, Plan& pl
                                               const std::function<void()>& step,
                                               Diagnostics& diagnostics) {
   if (options.device == "interp") return nullptr;
-  auto launcher = CpuLauncher::create(
-      program, {.jit = {.denormals = options.denormals}, .threads = options.threads}, diagnostics);
+  auto launcher = CpuLauncher::create(program,
+                                      {.jit = {.denormals = options.denormals},
+                                       .threads = options.threads,
+                                       .parameters = options.parameters.get()},
+                                      diagnostics);
   if (!launcher) return nullptr;
   std::unordered_map<uint32_t, Diagnostics> reasons;  // by kernel; without errors: it has code
   uint32_t last = ~uint32_t{0};

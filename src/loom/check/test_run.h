@@ -23,7 +23,8 @@ struct TestOptions {
   bool sanitize_access = false;
   bool sanitize_race = false;
   DenormalMode denormals = DenormalMode::Keep;
-  std::map<std::string, std::string> oracles;  // command by name
+  std::shared_ptr<const ParameterSet> parameters;  // of programs; null: there are none
+  std::map<std::string, std::string> oracles;      // command by name
   std::string output_folder;
   bool keep_failures = false;
   std::string rerun;     // the command line, without the choice of a sample

@@ -406,6 +406,11 @@ class DispatchWork final : public TimedWork {
     const Module& module = *context_.module;
     InterpOptions interp = context_.interp;
     interp.tables = &tables_;
+    const ParameterSet none;
+    const ParameterSet& parameters = context_.parameters != nullptr ? *context_.parameters : none;
+    const auto supply = [&](std::string_view root, std::string_view key, uint64_t bytes) {
+      return parameters.bytes_of(root, key, bytes, diagnostics);
+    };
     for (size_t i = 0; i < launches_.size(); ++i) {
       const RecordedLaunch& launch = launches_[i];
       const bool kernel = module.op(launch.op).kind == KernelLaunch;
@@ -414,6 +419,9 @@ class DispatchWork final : public TimedWork {
       const std::string_view symbol =
           kernel ? symbol_ref(module, launch.op, attr_slot(KernelLaunch, "callee"))
                  : symbol_ref(module, launch.op, attr_slot(CommandProgramLaunch, "callee"));
+      const auto formals = module.args(
+          module.op_region(module.symbol(symbol), kernel ? region_slot(KernelDef, "body")
+                                                         : region_slot(CommandProgramDef, "body")));
       std::vector<ScalarValue> scalars;
       std::vector<InterpArgument> arguments;
       std::vector<InterpStorage> storages;
@@ -425,13 +433,14 @@ class DispatchWork final : public TimedWork {
           arguments.emplace_back(*lanes);
         } else {
           const Window& window = windows_[i][k];
-          storages.push_back({fmt::format("tensor{}", window.tensor),
+          storages.push_back({kernel ? fmt::format("tensor{}", window.tensor)
+                                     : std::string(module.name_of(formals[k])),
                               ring_->sets[0][window.tensor].subspan(window.offset, window.bytes)});
           arguments.emplace_back(storages.back());
         }
       }
       if (kernel ? !run_kernel(module, symbol, scalars, arguments, interp, diagnostics)
-                 : !run_program(module, symbol, scalars, storages, {}, interp, diagnostics)) {
+                 : !run_program(module, symbol, scalars, storages, supply, interp, diagnostics)) {
         return false;
       }
     }

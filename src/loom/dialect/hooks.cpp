@@ -2,6 +2,8 @@
 
 #include <fmt/core.h>
 
+#include <algorithm>
+
 #include "loom/base/suggest.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
@@ -222,6 +224,15 @@ void VerifyContext::type_mismatch(OpId op, std::string label_a, TypeId type_a, s
          {"type_a", type_text(module, type_a)},
          {"label_b", std::move(label_b)},
          {"type_b", type_text(module, type_b)}});
+}
+
+bool VerifyContext::binds_tensor(TypeId formal, TypeId found) const {
+  const Type& tensor = module.types[found];
+  const Type& wanted = module.types[formal];
+  if (body != BodyKind::Check || tensor.kind != TypeKind::Tensor) return false;
+  if (wanted.kind == TypeKind::Buffer) return true;
+  return wanted.kind == TypeKind::View && dense_bytes(wanted) && wanted.element == tensor.element &&
+         std::ranges::equal(wanted.dims, tensor.dims);
 }
 
 std::string VerifyContext::type(ValueId value) const {

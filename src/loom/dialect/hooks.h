@@ -49,11 +49,9 @@ class VerifyContext {
   void type_mismatch(OpId op, std::string label_a, TypeId type_a, std::string label_b,
                      TypeId type_b);
 
-  // In a check, the storage of a tensor can be bound to a formal buffer.
-  bool binds_tensor(TypeId formal, TypeId found) const {
-    return body == BodyKind::Check && module.types[formal].kind == TypeKind::Buffer &&
-           module.types[found].kind == TypeKind::Tensor;
-  }
+  // In a check, the storage of a tensor can be bound to a formal buffer, or to a formal dense view
+  // of the same shape and element.
+  bool binds_tensor(TypeId formal, TypeId found) const;
 
   std::string_view op_name(OpId op) const { return op_info(module.op(op).kind).name; }
   std::string type(ValueId value) const;

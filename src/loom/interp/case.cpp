@@ -106,6 +106,10 @@ std::optional<Machine::Outcome> Machine::host_launch(Invocation& t, OpId op) {
 
 bool Machine::check_case(OpId symbol, CaseHost& host) {
   host_ = &host;
+  const ParameterBytes supply = [&](std::string_view root, std::string_view key, uint64_t bytes) {
+    return host.parameter(root, key, bytes);
+  };
+  parameters_ = &supply;
   Invocation t;
   return start(t, symbol, module_.op_region(symbol, region_slot(CheckCase, "body")), {}, {}) &&
          run(t) && t.status == Invocation::Done;

@@ -208,7 +208,12 @@ Machine::Outcome Machine::call(Invocation& t, OpId op, OpId callee) {
           {"detail", "its body is not loaded"}});
     return Outcome::Stop;
   }
-  const auto arguments = data(t, module_.operands(op));
+  std::vector<Datum> arguments = data(t, module_.operands(op));
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const Type& formal = module_.types[module_.type_of(module_.args(body)[i])];
+    const bool storage = std::holds_alternative<BufferDatum>(arguments[i]);
+    if (storage && !as_formal(t, op, formal, arguments[i])) return Outcome::Stop;
+  }
   if (!start(t, callee, body, op, arguments)) return Outcome::Stop;
   const RegionId named = module_.op_region(callee, region_slot(FuncDef, "results"));
   std::vector<Predicate> about_arguments;

@@ -123,7 +123,17 @@ std::optional<Launch> Machine::configure(OpId at, OpId kernel, std::span<const D
   return launch;
 }
 
+// The contract, over the arguments alone.
+bool Machine::keeps_contract(OpId at, OpId kernel, std::span<const Datum> arguments) {
+  const RegionId body = module_.op_region(kernel, region_slot(KernelDef, "body"));
+  Invocation probe;
+  return start(probe, kernel, body, {}, arguments) &&
+         promised(probe, at, where_predicates(module_, kernel),
+                  fmt::format("the contract of '@{}'", symbol_text(module_, kernel)));
+}
+
 bool Machine::dispatch(OpId at, const Launch& launch, std::span<const Datum> arguments) {
+  if (contracts_only_) return keeps_contract(at, launch.kernel, arguments);
   constexpr int64_t kMostWorkitems = 1 << 16;
   int64_t groups = 1;
   int64_t items = 1;
@@ -140,14 +150,7 @@ bool Machine::dispatch(OpId at, const Launch& launch, std::span<const Datum> arg
                                 : fmt::format("{} x {} x {}", launch.count[0], launch.count[1],
                                               launch.count[2])}});
   }
-  // The contract, over the arguments alone.
-  const RegionId body = module_.op_region(launch.kernel, region_slot(KernelDef, "body"));
-  Invocation probe;
-  if (!start(probe, launch.kernel, body, {}, arguments) ||
-      !promised(probe, at, where_predicates(module_, launch.kernel),
-                fmt::format("the contract of '@{}'", symbol))) {
-    return false;
-  }
+  if (!keeps_contract(at, launch.kernel, arguments)) return false;
   for (int64_t flat = 0; flat < groups; ++flat) {
     Workgroup group{.flat = flat};
     if (!run_group(launch, group, arguments)) return false;

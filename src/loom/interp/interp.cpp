@@ -174,6 +174,22 @@ bool Machine::program(OpId symbol, std::span<const ScalarValue> specializations,
          run(t);
 }
 
+bool Machine::contracts(OpId at, OpId symbol, std::span<const InterpArgument> arguments) {
+  contracts_only_ = true;
+  in_program_ = module_.op(symbol).kind == CommandProgramDef;
+  const RegionId body =
+      module_.op_region(symbol, in_program_ ? region_slot(CommandProgramDef, "body")
+                                            : region_slot(KernelDef, "body"));
+  const auto made = arguments_from(symbol, module_.args(body), arguments);
+  if (!made) return false;
+  if (!in_program_) return keeps_contract(at, symbol, *made);
+  Invocation t;
+  return start(t, symbol, body, {}, *made) &&
+         promised(t, at, where_predicates(module_, symbol),
+                  fmt::format("the contract of '@{}'", symbol_text(module_, symbol))) &&
+         run(t);
+}
+
 }  // namespace interp
 
 InterpTables::InterpTables(const Module& module)
@@ -225,6 +241,14 @@ bool run_kernel(const Module& module, std::string_view symbol,
   const OpId op = find(module, symbol, {OpKind::KernelDef}, options, "kernel", diagnostics);
   return op.valid() &&
          interp::Machine(module, options, diagnostics).kernel(op, workload, arguments);
+}
+
+bool check_contracts(const Module& module, OpId at, std::string_view symbol,
+                     std::span<const InterpArgument> arguments, const InterpOptions& options,
+                     Diagnostics& diagnostics) {
+  const OpId op = find(module, symbol, {OpKind::KernelDef, OpKind::CommandProgramDef}, options,
+                       "kernel or command program", diagnostics);
+  return op.valid() && interp::Machine(module, options, diagnostics).contracts(at, op, arguments);
 }
 
 bool run_program(const Module& module, std::string_view symbol,

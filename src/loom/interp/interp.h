@@ -92,6 +92,14 @@ bool run_program(const Module& module, std::string_view symbol,
                  std::span<const InterpStorage> bindings, const ParameterBytes& parameters,
                  const InterpOptions& options, Diagnostics& diagnostics);
 
+// Whether the `where` contract of a kernel.def holds for a launch with these arguments; of a
+// command.program.def, whose specializations come before its bindings, also those of all that it
+// launches. No kernel runs, and neither storage nor parameters are read. A contract that is false
+// is RUN/026, at the operation `at` or where a program launches. False when an error was reported.
+bool check_contracts(const Module& module, OpId at, std::string_view symbol,
+                     std::span<const InterpArgument> arguments, const InterpOptions& options,
+                     Diagnostics& diagnostics);
+
 // A scalar or vector, or the storage of a tensor.
 using CaseValue = std::variant<LaneValues, std::span<std::byte>>;
 
@@ -107,6 +115,11 @@ class CaseHost {
   // Launches a kernel or program that is defined in the module. Nothing: the interpreter is to do
   // it. False ends the case.
   virtual std::optional<bool> launch(OpId op, std::span<const CaseValue> operands) = 0;
+  // The bytes of a parameter of a program that the interpreter launches; `root` is the name in its
+  // signature. Nothing ends the case; the host knows why.
+  virtual std::optional<std::span<const std::byte>> parameter(std::string_view root,
+                                                              std::string_view key,
+                                                              uint64_t bytes) = 0;
 };
 
 // Runs the body of the `check.case` once. False when an error was reported or the host ended it.

@@ -119,6 +119,7 @@ class Machine {
   bool program(OpId symbol, std::span<const ScalarValue> specializations,
                std::span<const InterpStorage> bindings, const ParameterBytes& parameters);
   bool check_case(OpId symbol, CaseHost& host);
+  bool contracts(OpId at, OpId symbol, std::span<const InterpArgument> arguments);
 
  private:
   enum class Outcome : uint8_t { Next, Wait, Stop };
@@ -229,6 +230,7 @@ class Machine {
   Outcome query(Invocation& t, OpId op);
   std::optional<Launch> configure(OpId at, OpId kernel, std::span<const Datum> workload);
   bool dispatch(OpId at, const Launch& launch, std::span<const Datum> arguments);
+  bool keeps_contract(OpId at, OpId kernel, std::span<const Datum> arguments);
   bool run_group(const Launch& launch, Workgroup& group, std::span<const Datum> arguments);
   bool resolve(std::span<Invocation> group, const Launch& launch);
   bool diverged(std::span<Invocation> group, const Launch& launch);
@@ -256,6 +258,7 @@ class Machine {
   void begin_command(const Invocation& t, std::string_view symbol, const Launch& launch);
   std::optional<std::vector<Datum>> arguments_of(Invocation& t, OpId op, RegionId formals,
                                                  std::span<const ValueId> actuals);
+  bool as_formal(Invocation& t, OpId op, const Type& formal, Datum& actual);
   std::optional<std::vector<Datum>> arguments_from(OpId symbol, std::span<const ValueId> formals,
                                                    std::span<const InterpArgument> arguments);
 
@@ -283,12 +286,15 @@ class Machine {
   uint64_t steps_ = 0;
   uint64_t nested_calls_ = 0;
   bool in_program_ = false;
+  bool contracts_only_ = false;  // launches check what they promise and run nothing
   uint64_t generation_ = 0;
   uint32_t next_region_ = 0;
   CommandOrder order_;
   std::vector<Command> commands_;
   std::map<std::pair<std::shared_ptr<Root>, uint64_t>, Knowledge> published_;
   std::map<std::pair<std::string, std::string>, std::shared_ptr<Root>> parameter_roots_;
+  // What a program that a case launches calls its storage, where that has another name.
+  std::map<const Root*, std::string> formal_names_;
   // Values of programs that a command gets, or what is made from them; found when first asked for.
   std::optional<std::unordered_set<uint32_t>> reaching_;
   uint32_t next_transfer_ = ~uint32_t{0};

@@ -31,26 +31,33 @@ void Machine::begin_command(const Invocation& t, std::string_view symbol, const 
   commands_.push_back({std::string(symbol), launch});
 }
 
-// A formal buffer takes a view for the bytes that it reaches.
+// A formal buffer takes a view for the bytes that it reaches; a formal view, the storage of a
+// tensor of its shape.
+bool Machine::as_formal(Invocation& t, OpId op, const Type& formal, Datum& actual) {
+  if (std::holds_alternative<Poison>(actual)) return not_a_value(op, actual);
+  if (const auto* buffer = std::get_if<BufferDatum>(&actual);
+      buffer != nullptr && formal.kind == TypeKind::View) {
+    auto made = view_of(t, op, *buffer, 0, formal);
+    if (made == nullptr) return false;
+    actual = std::move(made);
+    return true;
+  }
+  const auto* window = std::get_if<std::shared_ptr<const ViewDatum>>(&actual);
+  if (window == nullptr || formal.kind != TypeKind::Buffer) return true;
+  const auto bytes = footprint(**window);
+  if (!bytes || (*window)->base < 0) {
+    return violation(op, "the bytes that a view reaches are out of range");
+  }
+  actual = buffer_of(**window, *bytes);
+  return true;
+}
+
 std::optional<std::vector<Datum>> Machine::arguments_of(Invocation& t, OpId op, RegionId formals,
                                                         std::span<const ValueId> actuals) {
   std::vector<Datum> found = data(t, actuals);
   const auto wanted = module_.args(formals);
   for (size_t i = 0; i < found.size(); ++i) {
-    if (std::holds_alternative<Poison>(found[i])) {
-      not_a_value(op, found[i]);
-      return std::nullopt;
-    }
-    const auto* window = std::get_if<std::shared_ptr<const ViewDatum>>(&found[i]);
-    if (window == nullptr || module_.types[module_.type_of(wanted[i])].kind != TypeKind::Buffer) {
-      continue;
-    }
-    const auto bytes = footprint(**window);
-    if (!bytes || (*window)->base < 0) {
-      violation(op, "the bytes that a view reaches are out of range");
-      return std::nullopt;
-    }
-    found[i] = buffer_of(**window, *bytes);
+    if (!as_formal(t, op, module_.types[module_.type_of(wanted[i])], found[i])) return std::nullopt;
   }
   return found;
 }
@@ -106,6 +113,7 @@ Machine::Outcome Machine::dispatch_kernel(Invocation& t, OpId op) {
     launch.size[axis] = *size;
   }
   begin_command(t, symbol, launch);
+  if (contracts_only_) return dispatch(op, launch, *arguments) ? Outcome::Next : Outcome::Stop;
   const auto counts = operand_group(module_, op, operand_slot(KernelDispatch, "count"));
   const auto* stored = std::get_if<std::shared_ptr<const ViewDatum>>(&get(t, counts[0]));
   for (size_t axis = 0; axis < (stored ? 3 : counts.size()); ++axis) {
@@ -140,7 +148,16 @@ Machine::Outcome Machine::launch_program(Invocation& t, OpId op) {
     return Outcome::Stop;
   }
   const auto arguments = data(t, module_.operands(op));
-  if (!start(t, program, module_.op_region(program, 0), op, arguments)) return Outcome::Stop;
+  const RegionId body = module_.op_region(program, region_slot(CommandProgramDef, "body"));
+  if (host_ != nullptr && t.frames.size() == 1) {
+    formal_names_.clear();
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      const auto* storage = std::get_if<BufferDatum>(&arguments[i]);
+      if (storage == nullptr) continue;
+      formal_names_.try_emplace(storage->root.get(), module_.name_of(module_.args(body)[i]));
+    }
+  }
+  if (!start(t, program, body, op, arguments)) return Outcome::Stop;
   return promised(t, op, where_predicates(module_, program),
                   fmt::format("the contract of '@{}'", symbol))
              ? Outcome::Next
@@ -204,24 +221,24 @@ Machine::Outcome Machine::parameter(Invocation& t, OpId op) {
     return Outcome::Stop;
   }
   // What no command gets leaves no requirement.
-  if (!reaches_a_command(module_.result(op))) {
+  if (contracts_only_ || !reaches_a_command(module_.result(op))) {
     const auto nothing = allocate_root(key, MemorySpace::Constant, 4096, *bytes);
     auto made = nothing != nullptr ? view_of(t, op, {nothing, 0, *bytes}, 0, type) : nullptr;
     if (made == nullptr) return Outcome::Stop;
     set(t, module_.result(op), std::move(made));
     return Outcome::Next;
   }
-  std::shared_ptr<Root>& content = parameter_roots_[{root->root->name, key}];
+  const auto formal = formal_names_.find(root->root.get());
+  const std::string& name = formal != formal_names_.end() ? formal->second : root->root->name;
+  std::shared_ptr<Root>& content = parameter_roots_[{name, key}];
   if (content == nullptr) {
     if (parameters_ == nullptr || !*parameters_) {
-      fail(op, Diag::RunParameterMissing,
-           {{"key", key}, {"root", root->root->name}, {"repair", ""}});
+      fail(op, Diag::RunParameterMissing, {{"key", key}, {"root", name}, {"repair", ""}});
       return Outcome::Stop;
     }
-    const auto found = (*parameters_)(root->root->name, key, *bytes);
+    const auto found = (*parameters_)(name, key, *bytes);
     if (!found) return Outcome::Stop;
-    content =
-        allocate_root(root->root->name + ":" + key, MemorySpace::Constant, 4096, found->size());
+    content = allocate_root(name + ":" + key, MemorySpace::Constant, 4096, found->size());
     if (content == nullptr) {
       fail(op, Diag::RunOutOfMemory,
            {{"bytes", std::to_string(found->size())}, {"what", "parameter \"" + key + "\""}});

@@ -1,7 +1,5 @@
 #include "loom/runtime/placement.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cstring>
 
@@ -10,20 +8,6 @@ namespace {
 
 uint64_t round_up(uint64_t value, uint64_t alignment) {
   return (value + alignment - 1) / alignment * alignment;
-}
-
-void report_missing(const ProgramView& program, const ProgramView::Parameter& row,
-                    const ParameterSet& parameters, Diagnostics& diagnostics) {
-  const std::string root(program.root(row.binding));
-  const std::string key(row.key);
-  std::string repair;
-  if (parameters.file_count() == 0) {
-    repair = fmt::format("pass a .gguf or .safetensors file with --parameters=%{}=FILE", root);
-  } else if (const std::string near = parameters.closest(root, key); !near.empty()) {
-    repair = fmt::format("did you mean \"{}\"?", near);
-  }
-  diagnostics.emit(Diag::RunParameterMissing, {},
-                   {{"key", key}, {"root", root}, {"repair", std::move(repair)}});
 }
 
 // One remark a file, in the order of the first copy from each.
@@ -66,7 +50,7 @@ std::optional<ParameterPlacement> ParameterPlacement::resolve(const ProgramView&
     const auto row = program.parameter(i);
     const ParameterSet::Found found = parameters.find(program.root(row.binding), row.key);
     if (!found) {
-      report_missing(program, row, parameters, diagnostics);
+      parameters.report_missing(program.root(row.binding), row.key, diagnostics);
       continue;
     }
     const std::span<const std::byte> bytes = found.entry->bytes;

@@ -37,11 +37,8 @@ void check_arguments(VerifyContext& c, OpId op, OpId kernel, std::span<const Val
     const TypeId formal = c.module.type_of(formals[i]);
     const TypeId found = c.module.type_of(actuals[i]);
     const TypeKind found_kind = c.module.types[found].kind;
-    if (c.module.types[formal].kind == TypeKind::Buffer &&
-        (found_kind == TypeKind::View || c.binds_tensor(formal, found))) {
-      continue;
-    }
-    if (match.same(formal, found)) continue;
+    if (c.module.types[formal].kind == TypeKind::Buffer && found_kind == TypeKind::View) continue;
+    if (match.same(formal, found) || c.binds_tensor(formal, found)) continue;
     c.type_mismatch(op, fmt::format("launch argument {}", i), found,
                     fmt::format("launch argument {} of {}", i, kernel_text(c.module, kernel)),
                     formal);

@@ -174,6 +174,39 @@ std::string ParameterSet::closest(std::string_view root, std::string_view key) c
   return name;
 }
 
+void ParameterSet::report_missing(std::string_view root, std::string_view key,
+                                  Diagnostics& diagnostics) const {
+  std::string repair;
+  if (files_.empty()) {
+    repair = fmt::format("pass a .gguf or .safetensors file with --parameters=%{}=FILE", root);
+  } else if (const std::string near = closest(root, key); !near.empty()) {
+    repair = fmt::format("did you mean \"{}\"?", near);
+  }
+  diagnostics.emit(
+      Diag::RunParameterMissing, {},
+      {{"key", std::string(key)}, {"root", std::string(root)}, {"repair", std::move(repair)}});
+}
+
+std::optional<std::span<const std::byte>> ParameterSet::bytes_of(std::string_view root,
+                                                                 std::string_view key,
+                                                                 uint64_t bytes,
+                                                                 Diagnostics& diagnostics) const {
+  const Found found = find(root, key);
+  if (!found) {
+    report_missing(root, key, diagnostics);
+    return std::nullopt;
+  }
+  if (found.entry->bytes.size() != bytes) {
+    diagnostics.emit(Diag::RunParameterSize, {},
+                     {{"key", std::string(key)},
+                      {"found", std::to_string(found.entry->bytes.size())},
+                      {"file", found.file->path()},
+                      {"needed", std::to_string(bytes)}});
+    return std::nullopt;
+  }
+  return found.entry->bytes;
+}
+
 std::optional<std::string> build_parameter_file(FileFormat format, const std::string& path,
                                                 std::span<const ParameterSource> arrays,
                                                 Diagnostics& diagnostics) {

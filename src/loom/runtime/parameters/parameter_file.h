@@ -78,11 +78,16 @@ class ParameterSet {
 
   // Files of that root come before those of every root. Nothing when no file has the key.
   Found find(std::string_view root, std::string_view key) const;
-  // The name that differs least from a key that was not found, for a hint; empty when none is
-  // close.
+  // The name that differs least from a key that was not found; empty when none is close.
   std::string closest(std::string_view root, std::string_view key) const;
-
   size_t file_count() const { return files_.size(); }
+  // RUN/004 for a key that find() does not find, with the closest name as a hint.
+  void report_missing(std::string_view root, std::string_view key, Diagnostics& diagnostics) const;
+  // The bytes of a parameter. Nothing after reporting that no file has it, or that it has another
+  // size (RUN/005).
+  std::optional<std::span<const std::byte>> bytes_of(std::string_view root, std::string_view key,
+                                                     uint64_t bytes,
+                                                     Diagnostics& diagnostics) const;
 
  private:
   struct Attached {
