@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 #include <limits>
 
 #include "loom/command/launch_config.h"
@@ -154,7 +153,7 @@ bool CpuLauncher::fits(OpId op, unsigned first, const Kernel& kernel, const Reso
                         {"needed", std::to_string(needs[i].bytes)}});
       return false;
     }
-    if (std::bit_cast<uintptr_t>(storage.data()) % needs[i].alignment != 0) {
+    if (reinterpret_cast<uintptr_t>(storage.data()) % needs[i].alignment != 0) {
       diagnostics.emit(Diag::RunBindingAlignment, module.location(op),
                        {{"name", name}, {"alignment", std::to_string(needs[i].alignment)}});
       return false;
@@ -261,6 +260,7 @@ std::expected<CpuLauncher::Resolved, LaunchOutcome> CpuLauncher::resolve_program
       operand_group(module, op, operand_slot(CommandProgramLaunch, "specialization")).size();
   const auto formals = module.arg_group(module.op_region(module.symbol(name), 0), 0);
   std::vector<std::string> values;
+  values.reserve(count);
   for (size_t i = 0; i < count; ++i) {
     values.push_back(fmt::format("@{}:{}={}", name, module.name_of(formals[i]),
                                  literal_text(std::get<LaneValues>(operands[i]).at(0))));
@@ -300,9 +300,10 @@ LaunchOutcome CpuLauncher::launch(OpId op, std::span<const CaseValue> operands,
   }
   std::vector<uint64_t> slots;
   for (const Argument& argument : resolved->arguments) {
-    slots.push_back(argument.kind == Argument::Kind::Buffer
-                        ? std::bit_cast<uint64_t>(resolved->storage[argument.buffer.index].data())
-                        : argument.value);
+    slots.push_back(
+        argument.kind == Argument::Kind::Buffer
+            ? reinterpret_cast<uint64_t>(resolved->storage[argument.buffer.index].data())
+            : argument.value);
   }
   if (resolved->workgroups != 0) {
     resolved->code->entry()(slots.data(), &resolved->shape, 0, resolved->workgroups);

@@ -22,6 +22,7 @@ uint64_t memory_bytes() {
 
 std::vector<std::string> numeric_formats() {
   std::vector<std::string> names;
+  names.reserve(kScalarCount);
   for (size_t i = 0; i < kScalarCount; ++i) {
     names.emplace_back(scalar_name(static_cast<ScalarKind>(i)));
   }

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <bit>
 
 #include "loom/dialect/op_info.h"
 #include "loom/interp/machine.h"
@@ -29,7 +28,7 @@ std::vector<BufferDatum> wrap_storage(std::span<const InterpArgument> arguments)
     if (storage != nullptr) order.emplace_back(storage, i);
   }
   const auto begin_of = [](const InterpStorage& s) {
-    return std::bit_cast<uintptr_t>(s.bytes.data());
+    return reinterpret_cast<uintptr_t>(s.bytes.data());
   };
   std::ranges::stable_sort(order, {}, [&](const auto& one) { return begin_of(*one.first); });
   for (size_t i = 0; i < order.size();) {

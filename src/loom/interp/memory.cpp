@@ -1,7 +1,6 @@
 #include "loom/interp/memory.h"
 
 #include <algorithm>
-#include <bit>
 #include <new>
 #include <stdexcept>
 
@@ -32,7 +31,7 @@ std::shared_ptr<Root> wrap_root(std::string name, std::span<std::byte> bytes) {
   auto root = std::make_shared<Root>();
   root->name = std::move(name);
   root->bytes = bytes;
-  const auto address = std::bit_cast<uintptr_t>(bytes.data());
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   root->alignment = std::min<uint64_t>(kMost, address == 0 ? kMost : address & (~address + 1));
   return root;
 }
