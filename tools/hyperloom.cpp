@@ -118,9 +118,11 @@ void declare_looks(CLI::App& root, Flags& flags, Action& action) {
   CLI::App* report = root.add_subcommand("report", "the report of a session");
   add_session(*report, flags);
   report
-      ->add_option("--format", flags.format,
-                   "markdown, json, or flags: the kept configuration as flags of loom-run")
-      ->check(CLI::IsMember({"markdown", "json", "flags"}))
+      ->add_option(
+          "--format", flags.format,
+          "markdown, json, flags: the kept configuration as flags of loom-run, or workload: a "
+          "workload file that binds it")
+      ->check(CLI::IsMember({"markdown", "json", "flags", "workload"}))
       ->capture_default_str();
   report->add_option("--output", flags.output, "file to write; - is standard output")
       ->capture_default_str();

@@ -129,7 +129,8 @@ def a_baseline_alone_is_a_whole_session(case):
     assert "not available: run_fusion" in case.run("status", "one").stdout
     assert json.loads(case.run("report", "--format=json").stdout) == report
     assert case.run("report", "--format=flags").stdout == ""
-    assert case.run("patch", "export").stdout == ""
+    export = case.run("patch", "export")
+    assert export.stdout == "" and "nothing was kept" in export.stderr, export
 
 
 def a_session_id_is_taken_once(case):
@@ -313,6 +314,24 @@ def a_missing_compiler_is_named(case):
         "nothing_measured"
     del case.variables["HYPERLOOM_WORKER"]
     assert "No gain" in case.run("resume", "one").stdout
+
+
+def kept_configuration_is_used_and_taken_back(case):
+    case.optimize("--session=one")
+    state = json.loads(case.read("data/sessions/one/state.json"))
+    state["optimization_stack"] = [{"action": "integrate", "extra_envs": {"tile": "8"}}]
+    state["cumulative_gain_validated_stack_len"] = 1
+    state["current_best"] = {"tput": state["baseline_tput"], "extra_envs": {"tile": "8"}}
+    case.write("data/sessions/one/state.json", json.dumps(state))
+    case.run("resume", "one")
+    assert case.run("report", "--format=flags").stdout == "--config=tile=8\n"
+    case.run("report", "--format=workload", "--output=kept.json")
+    assert json.loads(case.read("kept.json"))["config"] == {"tile": "8"}
+    assert "Would optimize" in case.run("optimize", "kept.json", "--dry-run").stdout
+    assert "--format=flags" in case.run("patch", "export").stderr
+    assert json.loads(case.run("patch", "undo", "one").stdout)["status"] == "ok"
+    case.run("resume", "one")
+    assert case.run("report", "--format=flags").stdout == ""
 
 
 def several_nodes_are_refused(case):

@@ -31,13 +31,15 @@ int optimize(const Environment& environment, const OptimizeRequest& request, con
 int resume(const Environment& environment, const std::string& session_id, const std::string& report,
            const Voice& voice);
 int status(const Environment& environment, const std::string& session_id, const Voice& voice);
-// `format`: markdown, json, or flags: the kept configuration as flags of the other programs.
+// `format`: markdown, json, flags (the kept configuration as flags of the other programs) or
+// workload (a workload file with the kept configuration bound).
 int show_report(const Environment& environment, const std::string& session_id,
                 const std::string& format, const std::string& output, const Voice& voice);
 int request(const Environment& environment, const std::string& session_id, const std::string& kind,
             const Json& params, const Voice& voice);
 
-// Writes what a session kept as one unified diff; "-" is standard output.
+// Writes the sources that a session kept as one unified diff; "-" is standard output. Says on
+// standard error what a diff of sources cannot hold: kept configuration, and that nothing was kept.
 int patch_export(const Environment& environment, const std::string& session_id,
                  const std::string& output, const Voice& voice);
 // Takes everything back that a session kept.

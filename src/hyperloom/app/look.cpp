@@ -105,6 +105,7 @@ int show_report(const Environment& environment, const std::string& session_id,
   std::string text = report::markdown(*report);
   if (format == "json") text = report->dump(2) + "\n";
   if (format == "flags") text = report::config_flags(*report);
+  if (format == "workload") text = report::kept_workload(*report).dump(2) + "\n";
   if (auto written = loom::write_file(output.empty() ? "-" : output, text); !written) {
     return report_error(
         {"unwritable_file", fmt::format("{}: {}", output, written.error().reason), ""}, voice);

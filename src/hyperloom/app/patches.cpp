@@ -20,6 +20,15 @@ int print_result(const Json& result, const Voice& voice) {
   return status == "ok" || status == "skipped" || status == "dry_run" ? 0 : 1;
 }
 
+void note(const std::string& message, const std::string& hint, const Voice& voice) {
+  if (voice.json) {
+    fmt::print(stderr, "{}\n", compact(Json{{"note", message}, {"hint", hint}}));
+    return;
+  }
+  fmt::print(stderr, "hyperloom: note: {}\n", message);
+  if (!hint.empty()) fmt::print(stderr, "  help: {}\n", hint);
+}
+
 }  // namespace
 
 int patch_export(const Environment& environment, const std::string& session_id,
@@ -35,6 +44,15 @@ int patch_export(const Environment& environment, const std::string& session_id,
   if (auto written = loom::write_file(output, *patch); !written) {
     return report_error(
         {"unwritable_file", fmt::format("{}: {}", output, written.error().reason), ""}, voice);
+  }
+  const Json& best = value_of(view->state, "current_best");
+  if (!value_of(best, "extra_envs").empty()) {
+    note(
+        "configuration was kept, which a patch of sources does not hold",
+        "'hyperloom report --format=flags' has it as flags, '--format=workload' as a workload file",
+        voice);
+  } else if (patch->empty()) {
+    note("nothing was kept, so that the patch is empty", "", voice);
   }
   return 0;
 }

@@ -7,6 +7,7 @@
 
 #include "hyperloom/integrate/gain_ledger.h"
 #include "hyperloom/integrate/integrate_testing.h"
+#include "hyperloom/integrate/kept.h"
 #include "hyperloom/integrate/patch.h"
 
 namespace hyperloom::integrate {
@@ -396,6 +397,20 @@ TEST_F(Spec_7_3, ConfigurationAloneIsMeasuredWithoutAPatch) {
   world_.queue("i1", kernel_text("ka", 4800, "// fake: when tile 8 ka 0.5\n"));
   const Json next = world_.run("i1");
   EXPECT_NEAR(number_of(next, "measured_base_tput"), 1e9 / 7500, 1);
+}
+
+TEST_F(Spec_7_3, ConfigurationAloneIsTakenBackToo) {
+  world_.write("tree/a.loom", kernel_text("ka", 5000, "// fake: when tile 8 ka 0.5\n"));
+  world_.change([&](Json& state) {
+    state["last_trace_analyze"]["tree_hash"] =
+        *workload::tree_hash(world_.tree(), world_.workload().files());
+  });
+  integrate({{"integration_id", "config-1"}, {"extra_envs", {{"tile", "8"}}}}, world_.context());
+  ASSERT_EQ(world_.state()["optimization_stack"].size(), 1u);
+  EXPECT_EQ(text_of(undo_kept(world_.session(), world_.tree()), "status"), "ok");
+  EXPECT_TRUE(world_.state()["current_best"].empty());
+  EXPECT_TRUE(world_.state()["optimization_stack"].empty());
+  EXPECT_EQ(text_of(undo_kept(world_.session(), world_.tree()), "reason"), "nothing_kept");
 }
 
 TEST_F(Spec_7_4_Integrate, AKernelPastItsRooflineIsMeasuredOnceMoreAndNeverKept) {

@@ -100,6 +100,15 @@ void forget_kept(Json& state) {
   add_rebaseline(state, number_of(state, "baseline_tput"), utc_now());
 }
 
+// Where no source was changed.
+Json undo_configuration(session::Session& session) {
+  if (session.state().get("optimization_stack").empty()) {
+    return {{"status", "skipped"}, {"reason", "nothing_kept"}};
+  }
+  const auto done = session.state().update("undo.configuration", forget_kept);
+  return done ? Json{{"status", "ok"}} : failed(done.error());
+}
+
 }  // namespace
 
 Result<Json> save_contents(const session::Layout& layout, const Manifest& applied) {
@@ -153,9 +162,7 @@ Result<std::string> export_patch(const session::Layout& layout, const Json& stat
 
 Json undo_kept(session::Session& session, const fs::path& tree) {
   const Json kept = session.state().get("kept_sources");
-  if (!kept.is_object() || kept.empty()) {
-    return {{"status", "skipped"}, {"reason", "nothing_kept"}};
-  }
+  if (!kept.is_object() || kept.empty()) return undo_configuration(session);
   // A kill between the two steps below leaves the originals in the tree and the state unaware.
   if (const std::string manifest = text_of(session.state().get("undo"), "manifest");
       !manifest.empty()) {

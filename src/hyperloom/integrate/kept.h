@@ -23,8 +23,9 @@ Result<std::string> export_patch(const session::Layout& layout, const Json& stat
                                  const fs::path& tree);
 
 // Brings back the originals of everything that was kept, with manifest and journal, and empties
-// stack and `current_best` along with it; the ledger ends where it began. {status: ok | skipped |
-// failed, ...}. Refuses with "tree_drift" where a file is not what was kept.
+// stack and `current_best` (kept configuration is there alone) along with it; the ledger ends where
+// it began. {status: ok | skipped | failed, ...}. Refuses with "tree_drift" where a file is not
+// what was kept.
 Json undo_kept(session::Session& session, const fs::path& tree);
 
 }  // namespace hyperloom::integrate

@@ -214,4 +214,14 @@ std::string config_flags(const Json& report) {
   return text;
 }
 
+Json kept_workload(const Json& report) {
+  Json workload = value_of(report, "workload");
+  // What the sources were when the session began.
+  workload.erase("original");
+  Json& config = workload["config"];
+  if (!config.is_object()) config = Json::object();
+  config.update(value_of(report, "configuration"));
+  return workload;
+}
+
 }  // namespace hyperloom::report

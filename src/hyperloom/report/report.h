@@ -24,6 +24,10 @@ std::string markdown(const Json& report);
 // The configuration that was kept, as flags of loom-run and the other programs, one a line.
 std::string config_flags(const Json& report);
 
+// The workload of the session with the kept configuration bound, as a workload file has it; its
+// sources are those of the tree, whatever was kept of them.
+Json kept_workload(const Json& report);
+
 // "1034.25" of 1034250000 millionths: exact, without trailing zeros.
 std::string decimal(int64_t millionths);
 

@@ -67,6 +67,12 @@ TEST(Report, TheKeptConfigurationIsShownAndUsable) {
   EXPECT_EQ(config_flags(report), "--config=tile=8\n--config=width=4\n");
   EXPECT_NE(markdown(report).find("- tile = 8\n- width = 4\n"), std::string::npos);
   EXPECT_EQ(config_flags(build({}, {{"baseline_tput", 1.0}}, {}, {})), "");
+  const Json manifest = {{"workload",
+                          {{"root", "p"},
+                           {"config", {{"tile", "1"}, {"other", "2"}}},
+                           {"original", {{"a.loom", "text"}}}}}};
+  EXPECT_EQ(kept_workload(build(manifest, state, {}, {})),
+            Json({{"root", "p"}, {"config", {{"tile", "8"}, {"other", "2"}, {"width", 4}}}}));
 }
 
 TEST(Report, ACellCannotBreakItsTable) {
