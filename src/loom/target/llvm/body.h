@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "loom/target/llvm/debug_lines.h"
+#include "loom/target/llvm/dots.h"
 #include "loom/target/llvm/float_ops.h"
 #include "loom/target/llvm/notes.h"
 #include "loom/target/llvm/plan.h"
@@ -48,6 +49,7 @@ struct LoweringAids {
   DebugLines* lines = nullptr;
   CodegenNotes* notes = nullptr;
   bool assumes = false;  // passes follow that draw conclusions from promises
+  DotTarget dots;
 };
 
 struct CodePlan;
@@ -185,6 +187,7 @@ class BodyLowering {
   llvm::Value* emit_reduce(OpId op);
   llvm::Value* emit_reduce_axes(OpId op);
   llvm::Value* emit_dot(OpId op);
+  llvm::Value* emit_native_dot(OpId op);
   llvm::Value* emit_group_dot(OpId op);
   llvm::Value* emit_bits(OpId op);
   llvm::Value* join(std::span<llvm::Value* const> parts);

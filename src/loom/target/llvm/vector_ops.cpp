@@ -229,8 +229,30 @@ llvm::Value* BodyLowering::emit_dot(OpId op) {
   return sum;
 }
 
+// A dot product by one instruction, null where the target or the operation has none.
+llvm::Value* BodyLowering::emit_native_dot(OpId op) {
+  const OpKind kind = module_.op(op).kind;
+  llvm::Value* const a = value(module_.operand(op, 0));
+  llvm::Value* const b = value(module_.operand(op, 1));
+  llvm::Value* const sums = value(module_.operand(op, 2));
+  if (lanes_of(sums) % 4 != 0) return nullptr;
+  if (kind == VectorDot2F) {
+    constexpr uint64_t kInexact = kReassoc | kAfn;
+    const ScalarKind element = module_.types[module_.type_of(module_.operand(op, 0))].element;
+    const bool fits = aids_.dots.pairs_bf16 && element == ScalarKind::BF16 &&
+                      (eval_attrs(module_, op).flags & kInexact) == kInexact;
+    return fits ? dot_pairs_bf16(builder_, aids_.dots, a, b, sums) : nullptr;
+  }
+  if (kind != VectorDot4I || !aids_.dots.quads) return nullptr;
+  const auto signs =
+      static_cast<FactorSigns>(module_.attr(op, attr_slot(VectorDot4I, "kind")).bits);
+  return dot_quads(builder_, aids_.dots, signs == FactorSigns::SS || signs == FactorSigns::SU,
+                   signs == FactorSigns::SS || signs == FactorSigns::US, a, b, sums);
+}
+
 // Each lane of the third operand plus the products of a few neighbours of the other two.
 llvm::Value* BodyLowering::emit_group_dot(OpId op) {
+  if (llvm::Value* const native = emit_native_dot(op)) return native;
   const OpKind kind = module_.op(op).kind;
   auto& b = builder_;
   llvm::Value* const a_lanes = value(module_.operand(op, 0));

@@ -102,6 +102,7 @@ struct X86Codegen::Machine {
   CodegenOptions options;
   LLVMTargetMachineRef target = nullptr;
   FloatTarget floats;
+  DotTarget dots;
   unsigned vector_bytes = 16;
 
   ~Machine() {
@@ -141,6 +142,11 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
   const llvm::MCSubtargetInfo& features_of = *cpp(machine->target).getMCSubtargetInfo();
   machine->floats = {.converts_half = features_of.checkFeatures("+f16c"),
                      .fuses = features_of.checkFeatures("+fma")};
+  const bool any_length = features_of.checkFeatures("+avx512vl");
+  machine->dots = {.pairs_bf16 = any_length && features_of.checkFeatures("+avx512bf16"),
+                   .quads = (any_length && features_of.checkFeatures("+avx512vnni")) ||
+                            features_of.checkFeatures("+avxvnni"),
+                   .wide = any_length};
   if (features_of.checkFeatures("+avx")) machine->vector_bytes = 32;
   if (features_of.checkFeatures("+avx512f")) machine->vector_bytes = 64;
   return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
@@ -150,6 +156,7 @@ void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
                                 const std::vector<std::string>& names, llvm::Module& into,
                                 LoweringAids aids) const {
   llvm::IRBuilder<> builder(into.getContext());
+  aids.dots = dots;
   BodyLowering lowering(module, plan, into, builder, floats, aids);
   lowering.lower_functions();
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
