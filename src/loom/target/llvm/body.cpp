@@ -8,6 +8,8 @@
 #include "loom/dialect/op_info.h"
 #include "loom/target/llvm/frame.h"
 #include "loom/target/llvm/integer_ops.h"
+#include "loom/target/llvm/op_checks.h"
+#include "loom/target/llvm/view_layout.h"
 
 namespace loom {
 
@@ -62,7 +64,8 @@ llvm::Value* BodyLowering::place(std::span<const ValueId> operands, std::span<co
 
 size_t BodyLowering::component_count(TypeId type) const {
   const Type& info = module_.types[type];
-  return info.kind == TypeKind::View && info.rank() > 1 ? info.rank() : 1;
+  if (info.kind != TypeKind::View || info.rank() == 0) return 1;
+  return view_layout(module_, info) == ViewLayout::Strided ? info.rank() + 1 : info.rank();
 }
 
 void BodyLowering::append_types(TypeId type, std::vector<llvm::Type*>& types) const {
@@ -130,7 +133,7 @@ void BodyLowering::begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQuer
   const RegionId body = module_.op_region(kernel, region_slot(KernelDef, "body"));
   for (const ValueId arg : module_.args(body)) {
     const Type& type = module_.types[module_.type_of(arg)];
-    if (type.rank() > 1) dense_strides(type, strides_[arg.index()]);
+    if (component_count(module_.type_of(arg)) > 1) view_strides(type, strides_[arg.index()]);
   }
 }
 
@@ -225,12 +228,32 @@ void BodyLowering::lower_op(OpId op) {
     case BufferAssumeNoalias:
     case BufferAssumeAlignment:
     case BufferAssumeMemorySpace:
+    case BufferAssumeSameRoot:
+    case BufferPack:
+    case BufferLength:
     case ViewSubview:
     case ViewRefine:
     case ViewLoad:
     case ViewStore:
     case ViewPrefetch:
       return emit_memory_op(op);
+    case ViewAtomicReduce:
+    case ViewAtomicRmw:
+    case ViewAtomicCmpxchg:
+    case ViewAtomicLoad:
+    case ViewAtomicStore:
+      return emit_view_atomic(op);
+    case KernelAsyncCopy:
+    case KernelAsyncCopyMask:
+    case KernelAsyncGather:
+    case KernelAsyncGatherMask:
+    case KernelAsyncGroup:
+    case KernelAsyncWait:
+      return emit_async(op);
+    case EncodingIsa:
+      return bind(module_.result(op), builder_.getInt1(decided_isa(module_, op).value()));
+    case TargetSubgroupSize:
+      return bind(module_.result(op), index_constant(1));
     case EncodingLayoutDense:
     case EncodingLayoutStrided:
     case EncodingDefine:

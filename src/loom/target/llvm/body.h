@@ -2,11 +2,12 @@
 //
 // A value becomes its components: a scalar one value, a buffer the address of its first byte, a
 // view of rank r that address and the r-1 element strides of its outer axes (the last axis of a
-// dense view has stride 1, and so have its subviews), a vector one LLVM vector of its lanes. A
-// function takes the components of its arguments, then the extents that only its view types name,
-// as i64. Nesting depth costs no stack.
+// dense view has stride 1, and so have its subviews; a strided one has all r), a vector one LLVM
+// vector of its lanes. A function takes the components of its arguments, then the extents that only
+// its view types name, as i64. Nesting depth costs no stack.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -24,9 +25,11 @@ namespace llvm {
 class BasicBlock;
 class Function;
 class FunctionType;
+class Instruction;
 class MDNode;
 class Module;
 class PHINode;
+enum class AtomicOrdering : unsigned;
 }  // namespace llvm
 
 namespace loom {
@@ -159,7 +162,11 @@ class BodyLowering {
                             std::span<const int64_t> fixed);
   llvm::Value* access_address(ValueId view, std::span<const ValueId> operands,
                               std::span<const int64_t> fixed);
-  void dense_strides(const Type& type, Components& to);
+  void view_strides(const Type& type, Components& to);
+  bool has_stride(ValueId view) const;
+  llvm::Value* stride(ValueId view, size_t axis);
+  void emit_pack(OpId op);
+  void emit_length(OpId op);
   void copy_value(ValueId from, ValueId to);
   void inherit_scope(ValueId from, ValueId to);
   void describe_access(llvm::Value* access, ValueId view);
@@ -201,6 +208,34 @@ class BodyLowering {
   llvm::Value* emit_table_lookup(OpId op);
   std::vector<llvm::Value*> row_addresses(llvm::Value* first, ValueId view, const Type& vector);
   void emit_vector_memory_op(OpId op);
+
+  llvm::Instruction* load_row(llvm::Value* address, llvm::Type* row_type, ValueId view,
+                              bool is_volatile);
+  llvm::Instruction* store_row(llvm::Value* row, llvm::Value* address, ValueId view,
+                               bool is_volatile);
+  llvm::Value* lane_addresses(llvm::Value* address, ValueId view, unsigned lanes);
+
+  // --- atomics (atomics.cpp) ---
+  llvm::Value* stack_room(llvm::Type* type);
+  llvm::Value* keep_denormals();
+  void each_round(uint64_t count, const std::function<void(llvm::Value* number)>& body);
+  llvm::Value* replace_atomically(llvm::Value* address, ScalarKind element,
+                                  llvm::AtomicOrdering ordering,
+                                  const std::function<llvm::Value*(llvm::Value* old)>& next);
+  llvm::Value* emit_atomic_update(OpId op, llvm::Value* address, ScalarKind element,
+                                  llvm::Value* operand, llvm::Value* expected);
+  void emit_view_atomic(OpId op);
+  void emit_vector_atomic(OpId op);
+
+  // --- asynchronous copies (transfers.cpp) ---
+  llvm::Value* flat_address(ValueId view, llvm::Value* base, unsigned skipped, llvm::Value* flat);
+  void emit_transfer(OpId op);
+  void emit_async(OpId op);
+
+  // --- fragments (fragments.cpp) ---
+  std::vector<llvm::Value*> fragment_rows(OpId op, ValueId view, llvm::Value* origin);
+  void emit_fragment_access(OpId op);
+  llvm::Value* emit_product(OpId op);
 
   // --- encoded payloads (encoded.cpp) ---
   llvm::Value* emit_code(OpId op);

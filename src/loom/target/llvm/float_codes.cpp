@@ -75,6 +75,13 @@ llvm::Value* FloatOps::widen_small(llvm::Value* codes, const NumericFormat& form
   return b.CreateBitCast(b.CreateOr(result, sign), singles());
 }
 
+llvm::Value* FloatOps::to_format(llvm::Value* value, ScalarKind from, ScalarKind to) {
+  if (from == to) return value;
+  const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(value->getType());
+  lanes_ = vector != nullptr ? vector->getNumElements() : 0;
+  return convert(value, from, to);
+}
+
 llvm::Value* FloatOps::decode(llvm::Value* codes, const NumericFormat& format, ScalarKind to) {
   auto& b = builder_;
   const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(codes->getType());

@@ -45,6 +45,8 @@ class FloatOps {
   // computed lane by lane.
   llvm::Value* emit(OpKind op, const EvalAttrs& attrs, std::span<llvm::Value* const> operands,
                     ScalarKind from, ScalarKind to);
+  // Numbers of one format, rounded once to another.
+  llvm::Value* to_format(llvm::Value* value, ScalarKind from, ScalarKind to);
   // The numbers that codes of a format stand for, rounded to `to`: integers with the code in the
   // low bits.
   llvm::Value* decode(llvm::Value* codes, const NumericFormat& format, ScalarKind to);

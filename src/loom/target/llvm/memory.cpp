@@ -5,11 +5,14 @@
 #include <algorithm>
 
 #include "loom/base/check.h"
+#include "loom/dialect/encoding_info.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/frame.h"
+#include "loom/target/llvm/op_checks.h"
 #include "loom/target/llvm/streaming.h"
+#include "loom/target/llvm/view_layout.h"
 
 namespace loom {
 
@@ -41,6 +44,10 @@ void BodyLowering::emit_memory_op(OpId op) {
       return emit_store(op);
     case ViewPrefetch:
       return emit_prefetch(op);
+    case BufferPack:
+      return emit_pack(op);
+    case BufferLength:
+      return emit_length(op);
     default:  // identities: refine and the other assumptions
       for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
         copy_value(module_.operand(op, i), module_.result(op, i));
@@ -83,8 +90,25 @@ void BodyLowering::emit_alloca(OpId op) {
   bind(module_.result(op), builder_.CreatePtrAdd(storage, offset));
 }
 
-// Element strides of all axes but the last of a dense view.
-void BodyLowering::dense_strides(const Type& type, Components& to) {
+// Element strides of all axes of a strided view, and of all but the last one of a dense view.
+void BodyLowering::view_strides(const Type& type, Components& to) {
+  if (view_layout(module_, type) == ViewLayout::Strided) {
+    to.clear();
+    const OpId made =
+        type.encoding_value.valid() ? module_.defining_op(type.encoding_value) : OpId();
+    if (!made.valid() || module_.op(made).kind != EncodingLayoutStrided) {
+      for (const int64_t each : element_layout(module_, type).strides) {
+        to.push_back(index_constant(each));
+      }
+      return;
+    }
+    const auto fixed = module_.attr(made, attr_slot(EncodingLayoutStrided, "static_strides")).ints;
+    unsigned next_operand = 0;
+    for (unsigned axis = 0; axis < fixed.size(); ++axis) {
+      to.push_back(place(module_.operands(made), fixed, axis, next_operand));
+    }
+    return;
+  }
   to.assign(type.rank() - 1, nullptr);
   llvm::Value* stride = index_constant(1);
   for (size_t axis = type.rank() - 1; axis > 0; --axis) {
@@ -93,14 +117,25 @@ void BodyLowering::dense_strides(const Type& type, Components& to) {
   }
 }
 
+// The last axis has a stride of its own too.
+bool BodyLowering::has_stride(ValueId view) const {
+  return view_layout(module_, module_.types[module_.type_of(view)]) == ViewLayout::Strided;
+}
+
+llvm::Value* BodyLowering::stride(ValueId view, size_t axis) {
+  const size_t rank = module_.types[module_.type_of(view)].rank();
+  if (axis + 1 == rank && !has_stride(view)) return index_constant(1);
+  return strides_.at(view.index())[axis];
+}
+
 void BodyLowering::emit_buffer_view(OpId op) {
   const ValueId buffer = module_.operand(op, 0);
   const ValueId result = module_.result(op);
   const Type& type = module_.types[module_.type_of(result)];
   bind(result, builder_.CreatePtrAdd(value(buffer), value(module_.operand(op, 1))));
-  if (type.rank() > 1) {
+  if (component_count(module_.type_of(result)) > 1) {
     Components strides;
-    dense_strides(type, strides);
+    view_strides(type, strides);
     strides_[result.index()] = std::move(strides);
   }
   inherit_scope(buffer, result);
@@ -113,8 +148,8 @@ llvm::Value* BodyLowering::linear_index(ValueId view, std::span<const ValueId> o
   unsigned next_operand = 0;
   for (unsigned axis = 0; axis < fixed.size(); ++axis) {
     llvm::Value* term = place(operands, fixed, axis, next_operand);
-    if (axis + 1 < fixed.size()) {
-      term = builder_.CreateMul(term, strides_.at(view.index())[axis]);
+    if (axis + 1 < fixed.size() || has_stride(view)) {
+      term = builder_.CreateMul(term, stride(view, axis));
     }
     linear = axis == 0 ? term : builder_.CreateAdd(linear, term);
   }
@@ -189,6 +224,32 @@ void BodyLowering::emit_prefetch(OpId op) {
   llvm::Value* const operands[] = {address, builder_.getInt32(static_cast<uint32_t>(intent)),
                                    builder_.getInt32(kept), builder_.getInt32(1)};
   builder_.CreateIntrinsic(llvm::Intrinsic::prefetch, {builder_.getPtrTy()}, operands);
+}
+
+// Ranges one behind the other, each on its alignment; the whole on the greatest one.
+void BodyLowering::emit_pack(OpId op) {
+  auto& b = builder_;
+  const auto aligns = module_.attr(op, attr_slot(BufferPack, "align")).ints;
+  int64_t greatest = 1;
+  llvm::Value* total = index_constant(0);
+  const auto round_up = [&](int64_t align) {
+    total = b.CreateAnd(b.CreateAdd(total, index_constant(align - 1)), index_constant(-align));
+  };
+  for (unsigned i = 0; i < aligns.size(); ++i) {
+    greatest = std::max(greatest, aligns[i]);
+    round_up(aligns[i]);
+    bind(module_.result(op, i + 1), total);
+    total = b.CreateAdd(total, value(module_.operand(op, i)));
+  }
+  round_up(greatest);
+  bind(module_.result(op), total);
+}
+
+void BodyLowering::emit_length(OpId op) {
+  const auto length = root_length(module_, module_.operand(op, 0));
+  LOOM_CHECK(length.has_value(), "a length that the plan refuses");
+  bind(module_.result(op),
+       length->value.valid() ? value(length->value) : builder_.getInt64(length->bytes));
 }
 
 // --- aliasing -----------------------------------------------------------------------------------

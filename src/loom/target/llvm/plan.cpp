@@ -8,26 +8,25 @@
 #include "loom/dialect/eval.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
-#include "loom/target/llvm/encoded_plan.h"
 #include "loom/target/llvm/exact.h"
 #include "loom/target/llvm/llvm_types.h"
+#include "loom/target/llvm/op_checks.h"
+#include "loom/target/llvm/view_layout.h"
 
 namespace loom {
 namespace {
 
 using enum OpKind;
 
-bool is_dense_view(const Type& type) {
-  return !type.encoding.valid() && !type.encoding_value.valid();
-}
-
-bool is_lowerable(const Type& type) {
+bool is_lowerable(const Module& module, const Type& type) {
   switch (type.kind) {
     case TypeKind::Scalar:
     case TypeKind::Buffer:
+    case TypeKind::AsyncToken:
+    case TypeKind::AsyncGroup:
       return true;
     case TypeKind::View:
-      return is_dense_view(type);
+      return view_layout(module, type) != ViewLayout::Other;
     case TypeKind::Vector: {
       const auto lanes = static_lanes(type);
       return !type.encoding.valid() && lanes && *lanes <= kMaxVectorLanes;
@@ -37,37 +36,21 @@ bool is_lowerable(const Type& type) {
   }
 }
 
-bool is_lowerable_vector_op(OpKind kind) {
-  switch (kind) {
-    case VectorAtomicReduce:
-    case VectorAtomicRmw:
-    case VectorAtomicReduceMask:
-    case VectorAtomicRmwMask:
-    case VectorAtomicCmpXchg:
-    case VectorFragment:
-    case VectorFragmentLoad:
-    case VectorFragmentStore:
-    case VectorFragmentRepack:
-    case VectorMma:
-      return false;
-    default:
-      return true;
-  }
-}
-
 // Which operations lowering knows, apart from what their types and attributes add.
 bool is_lowerable(OpKind kind) {
   const OpInfo& info = op_info(kind);
-  if (info.dialect == "index" || info.dialect == "scalar") return true;
-  if (info.dialect == "view") return info.tier == Tier::T1 || kind == ViewPrefetch;
-  if (info.dialect == "vector") return is_lowerable_vector_op(kind);
-  if (info.dialect == "encoding") return kind != EncodingIsa;
+  for (const std::string_view dialect : {"index", "scalar", "vector", "view", "encoding"}) {
+    if (info.dialect == dialect) return true;
+  }
   switch (kind) {
     case BufferAlloca:
     case BufferView:
     case BufferAssumeNoalias:
     case BufferAssumeAlignment:
     case BufferAssumeMemorySpace:
+    case BufferAssumeSameRoot:
+    case BufferPack:
+    case BufferLength:
     case ScfFor:
     case ScfIf:
     case ScfSelect:
@@ -81,6 +64,13 @@ bool is_lowerable(OpKind kind) {
     case ConfigGet:
     case KernelReturn:
     case KernelExit:
+    case KernelAsyncCopy:
+    case KernelAsyncCopyMask:
+    case KernelAsyncGather:
+    case KernelAsyncGatherMask:
+    case KernelAsyncGroup:
+    case KernelAsyncWait:
+    case TargetSubgroupSize:
       return true;
     default:
       return info.has(trait::KernelQuery) || info.has(trait::Convergent);
@@ -106,7 +96,11 @@ bool carries_storage(const Module& module, OpId loop) {
 class Planner {
  public:
   Planner(const Module& module, const LoweringTarget& target, Diagnostics& diagnostics)
-      : module_(module), target_(target), diagnostics_(diagnostics), state_(module.op_count()) {}
+      : module_(module),
+        target_(target),
+        diagnostics_(diagnostics),
+        state_(module.op_count()),
+        checks_(module) {}
 
   std::optional<LoweringPlan> run(std::span<const OpId> kernels);
 
@@ -133,7 +127,6 @@ class Planner {
   bool check_op(OpId op);
   bool check_types(OpId op);
   bool check_alloca(OpId op);
-  bool check_code(OpId op);
   bool check_extents(OpId kernel, RegionId region);
   bool plan_meetings(KernelPlan& kernel);
   uint64_t slot_bytes(const GroupPlan& group) const;
@@ -149,6 +142,7 @@ class Planner {
   Diagnostics& diagnostics_;
   std::vector<uint8_t> state_;  // by OpId: 1 when the call was followed already
   std::unordered_map<uint32_t, Body> bodies_;
+  OpChecks checks_;
   ExactValues exact_;
   LoweringPlan plan_;
 };
@@ -171,7 +165,7 @@ bool Planner::check_types(OpId op) {
       info.dialect == "encoding" || info.kind == VectorDecode || info.kind == VectorEncode;
   const auto lowerable = [&](ValueId value) {
     const Type& type = module_.types[module_.type_of(value)];
-    return is_lowerable(type) || (takes_encodings && is_encoding_type(type.kind));
+    return is_lowerable(module_, type) || (takes_encodings && is_encoding_type(type.kind));
   };
   const auto operands = module_.operands(op);
   bool good = std::all_of(operands.begin(), operands.end(), lowerable);
@@ -215,27 +209,13 @@ bool Planner::check_op(OpId op) {
   if (!check_types(op)) return false;
   exact_.visit(module_, op);
   if (kind == BufferAlloca) return check_alloca(op);
-  if (kind == VectorDecode || kind == VectorEncode) return check_code(op);
   if (kind == ConfigGet && !config_value(module_, op)) {
     diagnostics_.emit(Diag::ConfigUnresolved, module_.location(op),
                       {{"key", std::string(symbol_ref(module_, op, attr_slot(ConfigGet, "key")))}});
     return false;
   }
-  return true;
-}
-
-bool Planner::check_code(OpId op) {
-  if (module_.op(op).result_count != 0 &&
-      static_lanes(module_.types[module_.type_of(module_.result(op))]) == 0u) {
-    return true;
-  }
-  const auto plan = plan_code(module_, op);
-  if (!plan) return reject(op, "with a schema that does not settle its numbers");
-  const OpId load = module_.defining_op(module_.operand(op, 0));
-  if (!plan->family.empty() && load.valid() && module_.op(load).kind == VectorLoad) {
-    plan_.record_loads[load.index()] = plan->family;
-  }
-  return true;
+  const std::string_view refusal = checks_.check(op, exact_, plan_);
+  return refusal.empty() || reject(op, refusal);
 }
 
 // A kernel's caller passes addresses only, so an extent that a view type alone names is unknown.
@@ -271,7 +251,7 @@ bool Planner::enter(std::vector<Scan>& stack, OpId root) {
   LOOM_CHECK(!module_.region(region).deferred, "the body is still encoded");
   bodies_[root.index()].on_path = true;
   for (const ValueId arg : module_.args(region)) {
-    if (!is_lowerable(module_.types[module_.type_of(arg)])) {
+    if (!is_lowerable(module_, module_.types[module_.type_of(arg)])) {
       return reject(root, "with arguments of these types");
     }
   }

@@ -15,6 +15,7 @@
 #include "loom/diag/diagnostic.h"
 #include "loom/dialect/numeric.h"
 #include "loom/dialect/op_kind.h"
+#include "loom/target/llvm/fragment_plan.h"
 #include "loom/target/llvm/group_plan.h"
 
 namespace loom {
@@ -52,6 +53,9 @@ struct LoweringPlan {
   std::vector<OpId> functions;  // called out of line, in order of their first call
   // By OpId index of a vector.load: the family of the records that it loads.
   std::unordered_map<uint32_t, std::string_view> record_loads;
+  // By OpId index: of fragments that are loaded and stored, and of vector.mma.
+  std::unordered_map<uint32_t, FragmentExtents> fragments;
+  std::unordered_map<uint32_t, ProductExtents> products;
   std::unordered_map<uint32_t, uint64_t> alloca_bytes;  // by OpId index of the buffer.alloca
   uint64_t largest_body = 0;  // operations of the largest function after inlining
 };

@@ -6,54 +6,14 @@
 #include "loom/dialect/op_info.h"
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/encoded_plan.h"
+#include "loom/target/llvm/lanes.h"
+#include "loom/target/llvm/named_access.h"
 
 namespace loom {
 
 using enum OpKind;
 
 namespace {
-
-// What the accesses name alike: the view `w`, the origin `index`, the offsets `o`, the mask `m`,
-// the passthrough `p` and, of stores, the vector `v`.
-struct VectorAccess {
-  ValueId view;
-  std::span<const ValueId> indices;
-  std::span<const int64_t> fixed;
-  ValueId offsets;
-  ValueId mask;
-  ValueId passthrough;
-  ValueId stored;
-  bool is_volatile = false;
-
-  VectorAccess(const Module& module, OpId op);
-};
-
-VectorAccess::VectorAccess(const Module& module, OpId op) {
-  const OpInfo& info = op_info(module.op(op).kind);
-  for (unsigned slot = 0; slot < info.operands.size(); ++slot) {
-    const std::string_view name = info.operands[slot].name;
-    const auto group = operand_group(module, op, slot);
-    if (name == "index") {
-      indices = group;
-    } else if (name == "w") {
-      view = group[0];
-    } else if (name == "o") {
-      offsets = group[0];
-    } else if (name == "m") {
-      mask = group[0];
-    } else if (name == "p") {
-      passthrough = group[0];
-    } else if (name == "v") {
-      stored = group[0];
-    }
-  }
-  for (unsigned slot = 0; slot < info.attrs.size(); ++slot) {
-    if (info.attrs[slot].name == "static_index") fixed = module.attr(op, slot).ints;
-    if (info.attrs[slot].name == "flags") {
-      is_volatile = (flags_of(module, op, slot) & kVolatile) != 0;
-    }
-  }
-}
 
 llvm::Align element_alignment(const Type& view) { return llvm::Align(scalar_bytes(view.element)); }
 
@@ -66,11 +26,11 @@ std::vector<llvm::Value*> BodyLowering::row_addresses(llvm::Value* first, ValueI
   llvm::Type* const element = llvm_memory_type(builder_.getContext(), type.element);
   std::vector<llvm::Value*> rows = {first};
   for (size_t axis = 0; axis + 1 < vector.rank(); ++axis) {
-    llvm::Value* const stride = strides_.at(view.index())[type.rank() - vector.rank() + axis];
+    llvm::Value* const step = stride(view, type.rank() - vector.rank() + axis);
     std::vector<llvm::Value*> finer;
     for (llvm::Value* const row : rows) {
       for (int64_t i = 0; i < vector.dims[axis].extent(); ++i) {
-        llvm::Value* const offset = builder_.CreateMul(stride, index_constant(i));
+        llvm::Value* const offset = builder_.CreateMul(step, index_constant(i));
         finer.push_back(i == 0 ? row : builder_.CreateInBoundsGEP(element, row, offset));
       }
     }
@@ -79,9 +39,44 @@ std::vector<llvm::Value*> BodyLowering::row_addresses(llvm::Value* first, ValueI
   return rows;
 }
 
+// Where the lanes of one row lie, `address` being that of the first.
+llvm::Value* BodyLowering::lane_addresses(llvm::Value* address, ValueId view, unsigned lanes) {
+  const Type& type = module_.types[module_.type_of(view)];
+  llvm::Value* const offsets = count_up(index_constant(0), stride(view, type.rank() - 1), lanes);
+  return builder_.CreateGEP(llvm_memory_type(builder_.getContext(), type.element), address,
+                            offsets);
+}
+
+llvm::Instruction* BodyLowering::load_row(llvm::Value* address, llvm::Type* row_type, ValueId view,
+                                          bool is_volatile) {
+  auto& b = builder_;
+  const llvm::Align align = element_alignment(module_.types[module_.type_of(view)]);
+  llvm::Instruction* loaded = nullptr;
+  if (!has_stride(view)) {
+    loaded = b.CreateAlignedLoad(row_type, address, align, is_volatile);
+  } else {
+    const unsigned lanes = llvm::cast<llvm::FixedVectorType>(row_type)->getNumElements();
+    loaded = b.CreateMaskedGather(row_type, lane_addresses(address, view, lanes), align);
+  }
+  describe_access(loaded, view);
+  return loaded;
+}
+
+llvm::Instruction* BodyLowering::store_row(llvm::Value* row, llvm::Value* address, ValueId view,
+                                           bool is_volatile) {
+  auto& b = builder_;
+  const llvm::Align align = element_alignment(module_.types[module_.type_of(view)]);
+  llvm::Instruction* const stored =
+      has_stride(view)
+          ? b.CreateMaskedScatter(row, lane_addresses(address, view, lanes_of(row)), align)
+          : static_cast<llvm::Instruction*>(b.CreateAlignedStore(row, address, align, is_volatile));
+  describe_access(stored, view);
+  return stored;
+}
+
 void BodyLowering::emit_vector_memory_op(OpId op) {
   auto& b = builder_;
-  const VectorAccess at(module_, op);
+  const NamedAccess at(module_, op);
   const bool is_store = at.stored.valid();
   const ValueId moved = is_store ? at.stored : module_.result(op);
   const Type& vector = module_.types[module_.type_of(moved)];
@@ -99,6 +94,9 @@ void BodyLowering::emit_vector_memory_op(OpId op) {
     offsets = b.CreateSExtOrTrunc(offsets, llvm::FixedVectorType::get(b.getInt64Ty(), all_lanes));
     llvm::Value* const origin =
         b.CreateGEP(element, value(at.view), linear_index(at.view, at.indices, at.fixed));
+    if (has_stride(at.view)) {
+      offsets = b.CreateMul(offsets, splat(stride(at.view, view.rank() - 1), all_lanes));
+    }
     llvm::Value* const places = b.CreateGEP(element, origin, offsets);
     llvm::Instruction* const moving =
         is_store ? b.CreateMaskedScatter(stored, places, align, mask)
@@ -124,23 +122,35 @@ void BodyLowering::emit_vector_memory_op(OpId op) {
     const auto part = [&](llvm::Value* whole) {
       return rows.size() == 1 || whole == nullptr ? whole : pick_lanes(whole, lanes);
     };
-    llvm::Instruction* moving = nullptr;
-    if (is_store) {
-      moving = mask == nullptr ? static_cast<llvm::Instruction*>(b.CreateAlignedStore(
-                                     part(stored), rows[row], align, at.is_volatile))
-                               : b.CreateMaskedStore(part(stored), rows[row], align, part(mask));
-    } else {
-      moving = mask == nullptr
-                   ? static_cast<llvm::Instruction*>(
-                         b.CreateAlignedLoad(row_type, rows[row], align, at.is_volatile))
-                   : b.CreateMaskedLoad(row_type, rows[row], align, part(mask), part(passthrough));
-      loaded.push_back(moving);
+    if (mask == nullptr) {
+      if (is_store) {
+        stream(store_row(part(stored), rows[row], at.view, at.is_volatile), op);
+      } else {
+        llvm::Instruction* const moving = load_row(rows[row], row_type, at.view, at.is_volatile);
+        stream(moving, op);
+        loaded.push_back(moving);
+      }
+      continue;
     }
+    llvm::Instruction* moving = nullptr;
+    if (has_stride(at.view)) {
+      llvm::Value* const places = lane_addresses(rows[row], at.view, width);
+      moving = is_store
+                   ? b.CreateMaskedScatter(part(stored), places, align, part(mask))
+                   : b.CreateMaskedGather(row_type, places, align, part(mask), part(passthrough));
+    } else {
+      moving = is_store
+                   ? b.CreateMaskedStore(part(stored), rows[row], align, part(mask))
+                   : b.CreateMaskedLoad(row_type, rows[row], align, part(mask), part(passthrough));
+    }
+    if (!is_store) loaded.push_back(moving);
     describe_access(moving, at.view);
     stream(moving, op);
   }
   if (!is_store) bind(moved, from_memory(b, join(loaded), vector.element));
-  if (plan_.record_loads.contains(op.index())) load_records(op, rows, at.view);
+  if (plan_.record_loads.contains(op.index()) && !has_stride(at.view)) {
+    load_records(op, rows, at.view);
+  }
 }
 
 // Loads the fields of records each by itself, as no shuffle of odd vectors gives them back.

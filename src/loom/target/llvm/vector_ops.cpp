@@ -38,6 +38,22 @@ void BodyLowering::emit_vector_op(OpId op) {
   }
   if (const auto scalar = lanewise_scalar_op(kind)) return emit_computation(op, *scalar);
   if (moves_lanes(op)) return emit_lane_moves(op);
+  switch (kind) {
+    case VectorAtomicReduce:
+    case VectorAtomicRmw:
+    case VectorAtomicReduceMask:
+    case VectorAtomicRmwMask:
+    case VectorAtomicCmpXchg:
+      return emit_vector_atomic(op);
+    case VectorFragmentLoad:
+    case VectorFragmentStore:
+      return emit_fragment_access(op);
+    case VectorFragment:
+    case VectorFragmentRepack:
+      return bind(module_.result(op), value(module_.operand(op, 0)));
+    default:
+      break;
+  }
   const Effect effect = op_info(kind).effect;
   if (effect == Effect::Read || effect == Effect::Write) return emit_vector_memory_op(op);
   const ValueId result = module_.result(op);
@@ -94,6 +110,8 @@ void BodyLowering::emit_vector_op(OpId op) {
       return bind(result, emit_dynamic_slice(op));
     case VectorTableLookup:
       return bind(result, emit_table_lookup(op));
+    case VectorMma:
+      return bind(result, emit_product(op));
     case VectorDecode:
     case VectorEncode:
       return bind(result, emit_code(op));

@@ -1,0 +1,159 @@
+// Barriers, collectives and the queries of a launch.
+#include "cases.h"
+
+namespace loom::ops {
+namespace {
+
+constexpr LoomDispatchShape kShape = {{2, 1, 1}, {5, 2, 1}};
+constexpr size_t kItems = 20;
+
+constexpr std::string_view kIntegerKinds[] = {"addi",  "muli", "minsi", "maxsi", "minui",
+                                              "maxui", "andi", "ori",   "xori"};
+constexpr std::string_view kFloatKinds[] = {"addf",     "mulf",    "minimumf",
+                                            "maximumf", "minnumf", "maxnumf"};
+
+// `how` makes the vector %r of the vector %v, for every workitem.
+Case of_vectors(std::string name, std::string_view element, const std::string& how) {
+  const ScalarKind kind = *scalar_from_name(element);
+  const std::string body = fmt::format(
+      R"(  %group = kernel.workgroup.id<x> : index
+  %x = kernel.workitem.id<x> : index
+  %y = kernel.workitem.id<y> : index
+  %five = index.constant 5 : index
+  %ten = index.constant 10 : index
+  %row = index.madd %y, %five, %x : index
+  %at = index.madd %group, %ten, %row : index
+  %w0 = buffer.view %b0[%base] : buffer -> view<20x3x{0}>
+  %w1 = buffer.view %b1[%base] : buffer -> view<20x3x{0}>
+  %v = vector.load %w0[%at, 0] : view<20x3x{0}> -> vector<3x{0}>
+{1}  vector.store %r, %w1[%at, 0] : vector<3x{0}>, view<20x3x{0}>
+)",
+      element, how);
+  return {std::move(name) + " of " + std::string(element),
+          kernel_text(2, body, kShape),
+          {is_float(kind) ? special_floats(kind, kItems * 3, 1) : noise(kind, kItems * 3, 1),
+           zeros(kind, kItems * 3)},
+          kShape,
+          {}};
+}
+
+void add_combinations(std::vector<Case>& cases, std::string_view element, std::string_view kind) {
+  const std::string vector = fmt::format("vector<3x{}>", element);
+  for (const std::string_view scope : {"workgroup", "subgroup"}) {
+    cases.push_back(
+        of_vectors(fmt::format("{} reduce {}", scope, kind), element,
+                   fmt::format("  %r = kernel.{}.reduce<{}> %v : {}\n", scope, kind, vector)));
+    if (element == "i8" || element == "f16") continue;
+    for (const std::string_view direction : {"forward", "reverse"}) {
+      for (const std::string_view mode : {"inclusive", "exclusive"}) {
+        cases.push_back(of_vectors(
+            fmt::format("{} scan {} {} {}", scope, kind, direction, mode), element,
+            fmt::format("  %r = kernel.{}.scan<{}> %v {{direction = {}, mode = {}}} : {}\n", scope,
+                        kind, direction, mode, vector)));
+      }
+    }
+  }
+}
+
+// What all workitems write down, by their number in the dispatch.
+Case numbers(std::string name, const std::string& how, std::string_view type) {
+  const std::string body = fmt::format(
+      R"(  %j = kernel.workitem.dispatch.id<y> : index
+  %width = index.constant 10 : index
+  %at = index.madd %j, %width, %i : index
+  %w0 = buffer.view %b0[%base] : buffer -> view<20xi32>
+  %w1 = buffer.view %b1[%base] : buffer -> view<20x{0}>
+  %v = view.load %w0[%at] : view<20xi32> -> i32
+  %zero = scalar.constant 0 : i32
+  %one = scalar.constant 1 : i32
+  %p = scalar.cmpi slt, %v, %zero : i32
+{1}  view.store %r, %w1[%at] : {0}, view<20x{0}>
+)",
+      type, how);
+  return {std::move(name),
+          kernel_text(2, body, kShape),
+          {noise(ScalarKind::I32, kItems, 2), zeros(*scalar_from_name(type), kItems)},
+          kShape,
+          {}};
+}
+
+}  // namespace
+
+std::vector<Case> collective_cases() {
+  std::vector<Case> cases;
+  for (const std::string_view kind : kIntegerKinds) {
+    for (const std::string_view element : {"i32", "i8"}) add_combinations(cases, element, kind);
+  }
+  for (const std::string_view kind : kFloatKinds) {
+    for (const std::string_view element : {"f32", "f16"}) add_combinations(cases, element, kind);
+  }
+  for (const std::string_view vote :
+       {"workgroup.vote.any", "workgroup.vote.all", "subgroup.vote.any", "subgroup.vote.all"}) {
+    cases.push_back(
+        numbers(std::string(vote), fmt::format("  %r = kernel.{} %p : i1\n", vote), "i1"));
+  }
+  for (const std::string_view type : {"i32", "i64"}) {
+    for (const std::string_view vote : {"workgroup.vote.count", "subgroup.vote.ballot"}) {
+      cases.push_back(numbers(std::string(vote),
+                              fmt::format("  %r = kernel.{} %p : i1 -> {}\n", vote, type), type));
+    }
+    cases.push_back(numbers("active mask",
+                            fmt::format("  %r = kernel.subgroup.active.mask : {}\n", type), type));
+    cases.push_back(numbers(
+        "match any", fmt::format("  %r = kernel.subgroup.match.any %v : i32 -> {}\n", type), type));
+    cases.push_back(numbers(
+        "match all",
+        fmt::format("  %mask, %r = kernel.subgroup.match.all %v : i32 -> {}, i1\n", type), "i1"));
+  }
+  for (const std::string_view kind : {"xor", "up", "down", "index"}) {
+    for (const std::string_view distance : {"%zero", "%one"}) {
+      cases.push_back(numbers(
+          fmt::format("shuffle {}", kind),
+          fmt::format("  %got, %valid = kernel.subgroup.shuffle<{}> %v, {}, %one : i32, i32, i32\n"
+                      "  %wide = scalar.extui %valid : i1 to i32\n"
+                      "  %r = scalar.addi %got, %wide : i32\n",
+                      kind, distance),
+          "i32"));
+    }
+  }
+  cases.push_back(
+      numbers("broadcast", "  %r = kernel.subgroup.broadcast %v from %zero : i32, i32\n", "i32"));
+  cases.push_back(
+      numbers("broadcast first", "  %r = kernel.subgroup.broadcast.first %v : i32\n", "i32"));
+  for (const std::string_view query :
+       {"workitem.id<x>", "workitem.id<y>", "workitem.id<z>", "workgroup.id<x>", "workgroup.id<y>",
+        "workgroup.size<x>", "workgroup.size<y>", "workgroup.size<z>", "workgroup.count<x>",
+        "workgroup.count<z>", "workitem.dispatch.id<x>", "workitem.dispatch.id<y>",
+        "workitem.dispatch.id<z>", "subgroup.id", "subgroup.count", "subgroup.size",
+        "subgroup.lane.id"}) {
+    cases.push_back(
+        numbers(std::string(query), fmt::format("  %r = kernel.{} : index\n", query), "index"));
+  }
+  cases.push_back(
+      numbers("target subgroup size", "  %r = target.subgroup.size : index\n", "index"));
+  // Each workitem reads what its neighbour wrote before the barrier.
+  cases.push_back(numbers("barriers", R"(  %bytes = index.constant 40 : offset
+  %shared = buffer.alloca<workgroup> align(4) %bytes : buffer
+  %ws = buffer.view %shared[%base] : buffer -> view<10xi32>
+  %x = kernel.workitem.id<x> : index
+  %y = kernel.workitem.id<y> : index
+  %five = index.constant 5 : index
+  %nine = index.constant 9 : index
+  %flat = index.madd %y, %five, %x : index
+  %back = index.sub %nine, %flat : index
+  view.store %v, %ws[%flat] : i32, view<10xi32>
+  kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)
+  %r = view.load %ws[%back] : view<10xi32> -> i32
+  kernel.barrier<global> scope(workgroup) ordering(acq_rel)
+  kernel.barrier<workgroup> scope(subgroup) ordering(acq_rel)
+)",
+                          "i32"));
+  return cases;
+}
+
+namespace {
+
+TEST(Collectives, MeetAsInTheInterpreter) { expect_all_same(collective_cases()); }
+
+}  // namespace
+}  // namespace loom::ops
