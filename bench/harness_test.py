@@ -45,6 +45,22 @@ class RowTest(unittest.TestCase):
             self.assertEqual(harness.reached(built), met)
 
 
+class FilterTest(unittest.TestCase):
+    def test_only_rows_with_the_text_and_the_cases_they_need_are_left(self):
+        class Side:
+            def __init__(self, name): self.name, self.keys = name, None
+            def select(self, keys): self.keys = keys
+
+        us, them, others = Side("us"), Side("them"), Side("others")
+        rows = [suites.Row("Softmax", "rate", "GB/s", "higher", ("us", "a"), ("them", "b"), "Them"),
+                suites.Row("copy", "rate", "GB/s", "higher", ("us", "c"), ("others", "d"), "O")]
+        kept = harness.filtered(suites.Suite("s", [us, them, others], rows), "softmax")
+        self.assertEqual(kept.rows, rows[:1])
+        self.assertEqual(kept.sides, [us, them])
+        self.assertEqual((us.keys, them.keys, others.keys), ({"a"}, {"b"}, None))
+        self.assertEqual(harness.filtered(suites.Suite("s", [us], rows), "none").rows, [])
+
+
 class SideTest(unittest.TestCase):
     def test_a_missing_peer_is_skipped_with_its_reason_and_the_others_are_measured(self):
         class Present:

@@ -9,6 +9,8 @@ import subprocess
 import kernels
 from sides import IREE_FLAGS, BenchError, Unavailable, iree_python, peer_program
 
+# The same kernels for us and for PoCL.
+BARRIERS = pathlib.Path(__file__).with_name("barriers.loom")
 LIBRARY = pathlib.Path(__file__).resolve().parent.parent / "lib"
 
 
@@ -72,7 +74,8 @@ class Ours(KernelSide):
 
     def times(self, context, budget_ms):
         return program_times(context.bin / "bench_kernels",
-                             [self._programs, LIBRARY, budget_ms, *self.keys()], self.name)
+                             [self._programs, LIBRARY, BARRIERS.with_suffix(".loom"), budget_ms,
+                              *self.keys()], self.name)
 
 
 class Built(KernelSide):
@@ -94,6 +97,25 @@ class Built(KernelSide):
 
     def environment(self):
         return None
+
+
+class Pocl(Built):
+    """One process for each number of threads, which PoCL reads when it starts."""
+
+    def __init__(self, cases):
+        super().__init__("PoCL", "bench_kernels_opencl", cases,
+                         "pocl-opencl-icd with ocl-icd-opencl-dev")
+
+    def times(self, context, budget_ms):
+        times = {}
+        for threads in self.threads:
+            found = program_times(
+                context.bin / self._program,
+                [BARRIERS.with_suffix(".cl"), budget_ms,
+                 *(key(case, threads) for case in self.cases)], self.name,
+                {**os.environ, "POCL_MAX_PTHREAD_COUNT": str(threads), "POCL_AFFINITY": "0"})
+            times.update(found)
+        return times
 
 
 class OpenBlas(Built):

@@ -77,6 +77,32 @@ command.program.def public @{name}() launch(%x: buffer, %y: buffer) {{
                        _rows("layer_norm_f32", ("x", "gamma", "beta"), _NORM)),
     "rms_norm": Kind("RMSNorm", "GB/s", lambda r, c: 8 * r * c + 4 * c,
                      _rows("rms_norm_f32", ("x", "gamma"), _NORM)),
+    "attention": Kind("attention", "GFLOP/s", lambda h, n, d: 4 * h * n * n * d,
+                      Loom("attention_f32", ("heads", "length", "width"), ("q", "k", "v"), whole="""\
+kernel.decl @attention_f32(%heads: index, %queries: index) launch(%heads: index, %kv_heads: index, \
+%queries: index, %keys: index, %dim: index, %causal: index, %scale: f32, %q: buffer, %k: buffer, \
+%v: buffer, %o: buffer)
+
+command.program.def public @{name}() launch(%q: buffer, %k: buffer, %v: buffer, %o: buffer) {{
+  %heads = index.constant {sizes[0]} : index
+  %length = index.constant {sizes[1]} : index
+  %width = index.constant {sizes[2]} : index
+  %causal = index.constant 0 : index
+  %scale = scalar.constant {scale} : f32
+  kernel.launch @attention_f32[%heads, %length](%heads, %heads, %length, %length, %width, %causal, \
+%scale, %q, %k, %v, %o) : [index, index](index, index, index, index, index, index, f32, buffer, \
+buffer, buffer, buffer)
+  command.return
+}}
+""")),
+    # By the kernels of barriers.loom and barriers.cl.
+    "row_scan.barrier": Kind("row scan with barriers", "GB/s", lambda r, c: 8 * r * c,
+                             _rows("barrier_row_scan")),
+    "row_sum.barrier": Kind("row sums with barriers", "GB/s", lambda r, c: 4 * r * c,
+                            _rows("barrier_row_sum")),
+    "gemm_f32.barrier": Kind("f32 matrix product with barriers", "GFLOP/s",
+                             lambda m, n, k: 2 * m * n * k,
+                             Loom("barrier_gemm", ("m", "n", "k"), ("a", "b"))),
     "fma": Kind("multiply-adds in registers", "GFLOP/s", lambda n: 160 * n),
 }
 
@@ -125,6 +151,9 @@ RMS_NORM = _rows_of("rms_norm")
 # 128 MiB of weights and a little more.
 WEIGHTS = [case("gemv_f32", 8192, 4096), case("gemv_bf16", 16384, 4096),
            case("gemv_q8_0", 32768, 4096), case("gemv_q4_0", 65536, 4096)]
+ATTENTION = case("attention", 8, 1024, 64)
+BARRIERS = [case("row_scan.barrier", 4096, 256), case("row_sum.barrier", 1024, 1024),
+            case("gemm_f32.barrier", 512, 512, 512)]
 FMA = case("fma", SHARED)
 
 
@@ -144,7 +173,8 @@ def _program(one, loom):
     name = program_name(one)
     if loom.whole:
         partials = 4 * -(-one.sizes[0] // 65536)
-        return loom.whole.format(name=name, sizes=one.sizes, partials=partials)
+        return loom.whole.format(name=name, sizes=one.sizes, partials=partials,
+                                 scale=one.sizes[-1] ** -0.5)
     buffers = [f"%{name}" for name in (*loom.inputs, "y")]
     sizes = [f"%{name}" for name in loom.sizes]
     lines = [f"command.program.def public @{name}() "

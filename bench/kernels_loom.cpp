@@ -1,8 +1,8 @@
 // Our side of suite `kernels`, through the public interface alone.
 //
-// usage: bench_kernels PROGRAMS LIBRARY_FOLDER BUDGET_MS CASE@THREADS...
+// usage: bench_kernels PROGRAMS LIBRARY_FOLDER KERNELS BUDGET_MS CASE@THREADS...
 // PROGRAMS is the text that kernels.loom_programs() wrote: one program a case, whose bindings are
-// the case's inputs and then its output.
+// the case's inputs and then its output. KERNELS is one more library.
 
 #include <algorithm>
 #include <filesystem>
@@ -28,11 +28,13 @@ std::vector<std::string> library_files(const std::string& folder) {
 
 class Programs {
  public:
-  Programs(const std::string& programs, const std::string& folder) : messages_(context_) {
+  Programs(const std::string& programs, const std::string& folder, const std::string& kernels)
+      : messages_(context_) {
     api::Modules files(context_);
     for (const std::string& path : library_files(folder)) {
       demand(files.add_file(path, messages_));
     }
+    demand(files.add_file(kernels, messages_));
     library_ = std::make_unique<api::Library>(std::move(files));
     inputs_ = std::make_unique<api::Modules>(context_);
     demand(inputs_->add_file(programs, messages_));
@@ -73,9 +75,10 @@ class Programs {
 
 int main(int argc, char** argv) {
   using namespace loom::bench;
-  require(argc > 3, "usage: bench_kernels PROGRAMS LIBRARY_FOLDER BUDGET_MS CASE@THREADS...");
-  Programs programs(argv[1], argv[2]);
-  return measure_cases(argc, argv, 3, [&](const Problem& problem, unsigned threads) {
+  require(argc > 4,
+          "usage: bench_kernels PROGRAMS LIBRARY_FOLDER KERNELS BUDGET_MS CASE@THREADS...");
+  Programs programs(argv[1], argv[2], argv[3]);
+  return measure_cases(argc, argv, 4, [&](const Problem& problem, unsigned threads) {
     std::string root = problem.name();
     for (char& c : root) {
       if (c == ':' || c == '.') c = '_';

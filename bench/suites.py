@@ -139,16 +139,18 @@ def _check_suite():
 
 def _kernels_suite():
     ours, hand, onednn, blas = "Loom", "hand-written AVX2", "oneDNN", "OpenBLAS"
-    torch, iree = "PyTorch", "IREE"
+    torch, iree, pocl = "PyTorch", "IREE", "PoCL"
     by_hand = [*kernels.STREAMS, *kernels.SUMS, kernels.MILLION, kernels.READ]
     normed = [*kernels.SOFTMAX, *kernels.LAYER_NORM]
-    beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]]
+    beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.ATTENTION]
     every = [
         kernel_sides.Ours(ours, [*kernels.CUBES, *by_hand, *normed, *kernels.RMS_NORM,
-                                 *kernels.WEIGHTS]),
+                                 *kernels.WEIGHTS, kernels.ATTENTION, *kernels.BARRIERS]),
         kernel_sides.Built(hand, "bench_kernels_hand", [*by_hand, kernels.FMA]),
-        kernel_sides.Built(onednn, "bench_kernels_onednn", normed, "libdnnl-dev"),
+        kernel_sides.Built(onednn, "bench_kernels_onednn", [*normed, kernels.ATTENTION],
+                           "libdnnl-dev"),
         kernel_sides.OpenBlas(kernels.CUBES),
+        kernel_sides.Pocl(kernels.BARRIERS),
         kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py", beside),
         kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
     ]
@@ -179,13 +181,16 @@ def _kernels_suite():
         compare(case, onednn, "oneDNN 2.6", 1.3)
     for case, peer_case in zip(kernels.RMS_NORM, kernels.LAYER_NORM):
         compare(case, onednn, "oneDNN 2.6 LayerNorm", 1.3, peer_case)
+    compare(kernels.ATTENTION, onednn, "oneDNN 2.6 matmul, softmax, matmul", 1)
     for side, name in packages:
-        for case in (kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]):
+        for case in beside[len(kernels.CUBES):]:
             compare(case, side, name, 1)
     for case in kernels.WEIGHTS:
         target = 0.6 if case.kind == "gemv_q4_0" else 0.8
         compare(case, hand, "reading an array by hand", target, kernels.READ, (2,))
-    for case in (*kernels.CUBES, kernels.SOFTMAX[1]):
+    for case in kernels.BARRIERS:
+        compare(case, pocl, "PoCL 3.1, OpenCL C", 2)
+    for case in (*kernels.CUBES, kernels.ATTENTION, kernels.SOFTMAX[1]):
         rows.append(Row(case.title, "two threads over one", "x", "higher",
                         (ours, kernel_sides.key(case, "scaling")),
                         (hand, kernel_sides.key(kernels.FMA, "scaling")),

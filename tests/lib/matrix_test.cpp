@@ -39,8 +39,8 @@ class LinkedKernel {
     module_ = link(inputs, LibraryIndex(std::move(libraries)), options, diagnostics_);
   }
 
-  // `inputs` and the scalar `between` stand as the kernels have them: rows, columns, epsilon, inputs,
-  // output.
+  // `inputs` and the scalar `between` stand as the kernels have them: rows, columns, epsilon,
+  // inputs, output.
   std::vector<float> run(uint32_t rows, uint32_t columns, bool epsilon,
                          std::vector<std::vector<float>> inputs, size_t outputs) {
     if (!module_) throw std::runtime_error(problems(diagnostics_));
@@ -90,7 +90,7 @@ struct Shape {
   uint32_t rows;
   uint32_t columns;
 };
-constexpr Shape kShapes[] = {{1, 1},  {3, 15}, {2, 16},  {9, 63},  {8, 64},
+constexpr Shape kShapes[] = {{1, 1},   {3, 15},  {2, 16},   {9, 63},  {8, 64},
                              {17, 65}, {2, 300}, {3, 4096}, {2, 4101}};
 
 std::vector<double> row_of(const std::vector<float>& x, uint32_t row, uint32_t columns) {
@@ -99,8 +99,8 @@ std::vector<double> row_of(const std::vector<float>& x, uint32_t row, uint32_t c
 }
 
 // Checks y = want(row, gamma, beta, column) for each element of each shape.
-using Want = std::function<double(const std::vector<double>& row, float gain, float shift,
-                                  uint32_t column)>;
+using Want =
+    std::function<double(const std::vector<double>& row, float gain, float shift, uint32_t column)>;
 
 void check_elements(LinkedKernel& kernel, size_t vectors, bool epsilon, double tolerance,
                     const Want& want) {
@@ -110,8 +110,7 @@ void check_elements(LinkedKernel& kernel, size_t vectors, bool epsilon, double t
     for (size_t i = 0; i < vectors; ++i) {
       inputs.push_back(random_values(columns, static_cast<uint32_t>(columns + i)));
     }
-    const std::vector<float> y =
-        kernel.run(rows, columns, epsilon, inputs, size_t{rows} * columns);
+    const std::vector<float> y = kernel.run(rows, columns, epsilon, inputs, size_t{rows} * columns);
     for (uint32_t r = 0; r < rows; ++r) {
       const std::vector<double> row = row_of(inputs[0], r, columns);
       for (uint32_t c = 0; c < columns; ++c) {
@@ -150,8 +149,7 @@ TEST(Matrices, SoftmaxOfRowsThatAreFarFromZero) {
 
 TEST(Matrices, SoftmaxOfARowWithoutANumberIsNone) {
   LinkedKernel kernel("softmax.loom", "softmax_f32");
-  const std::vector<float> y =
-      kernel.run(3, 2, false, {{1, NAN, -INFINITY, -INFINITY, 2, 2}}, 6);
+  const std::vector<float> y = kernel.run(3, 2, false, {{1, NAN, -INFINITY, -INFINITY, 2, 2}}, 6);
   for (size_t i = 0; i < 4; ++i) EXPECT_TRUE(std::isnan(y[i])) << "element " << i;
   EXPECT_NEAR(y[4], 0.5f, 1e-7);
   EXPECT_NEAR(y[5], 0.5f, 1e-7);
@@ -159,15 +157,14 @@ TEST(Matrices, SoftmaxOfARowWithoutANumberIsNone) {
 
 TEST(Matrices, LayerNormMatchesItsDefinition) {
   LinkedKernel kernel("norms.loom", "layer_norm_f32");
-  check_elements(
-      kernel, 2, true, 2e-5,
-      [](const std::vector<double>& row, float gain, float shift, uint32_t column) {
-        const auto count = static_cast<double>(row.size());
-        const double mean = sum_of(row, [](double v) { return v; }) / count;
-        const double variance =
-            sum_of(row, [mean](double v) { return (v - mean) * (v - mean); }) / count;
-        return (row[column] - mean) / std::sqrt(variance + kEpsilon) * gain + shift;
-      });
+  check_elements(kernel, 2, true, 2e-5,
+                 [](const std::vector<double>& row, float gain, float shift, uint32_t column) {
+                   const auto count = static_cast<double>(row.size());
+                   const double mean = sum_of(row, [](double v) { return v; }) / count;
+                   const double variance =
+                       sum_of(row, [mean](double v) { return (v - mean) * (v - mean); }) / count;
+                   return (row[column] - mean) / std::sqrt(variance + kEpsilon) * gain + shift;
+                 });
 }
 
 TEST(Matrices, RmsNormMatchesItsDefinition) {
