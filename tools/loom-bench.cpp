@@ -11,9 +11,12 @@
 
 #include "common/check_flags.h"
 #include "common/cli.h"
+#include "common/debug_flags.h"
+#include "common/kernel_report.h"
 #include "loom/base/suggest.h"
 #include "loom/check/bench_report.h"
 #include "loom/check/bench_run.h"
+#include "loom/dialect/op_info.h"
 #include "loom/text/printer.h"
 
 namespace {
@@ -37,6 +40,7 @@ struct Flags {
   double seconds = 0;
   uint64_t ring = 0;
   unsigned threads = 0;
+  PerfFlag perf;
   bool dry_run = false;
   std::string output;
   std::string format = "text";
@@ -86,6 +90,7 @@ void declare(CLI::App& app, Flags& flags) {
       ->check(CLI::IsMember({"ABABA", "round-robin"}))
       ->capture_default_str();
   declare_timing(app, flags);
+  flags.perf.declare(app);
   app.add_flag("--dry-run", flags.dry_run, "list what would be timed; run nothing");
   app.add_option("--output", flags.output, "write the results here, as JSON unless it is jsonl");
   app.add_option("--output-format", flags.format,
@@ -94,8 +99,10 @@ void declare(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   app.add_option("--artifact-bundle-dir", flags.bundle,
                  "folder that gets sources, command line, device identity and results");
-  app.add_option("--artifact-bundle-policy", flags.bundle_policy,
-                 "minimal; debug adds the linked module; full adds every time taken")
+  app.add_option(
+         "--artifact-bundle-policy", flags.bundle_policy,
+         "minimal; debug adds the linked module and the compile report of its kernels; full "
+         "adds every time taken")
       ->check(CLI::IsMember({"minimal", "debug", "full"}))
       ->capture_default_str();
 }
@@ -104,9 +111,19 @@ std::string command_line(const Flags& flags) {
   std::string line = flags.check.command_line("loom-bench");
   for (const std::string& name : flags.benchmarks) line += " --benchmark=" + name;
   if (!flags.compare.empty()) line += " --compare=" + flags.compare;
+  if (flags.interleave != "ABABA") line += " --interleave=" + flags.interleave;
   line += " --measure=" + flags.measure;
-  if (flags.ring != 0) line += fmt::format(" --input-ring-count={}", flags.ring);
-  if (flags.threads != 0) line += fmt::format(" --threads={}", flags.threads);
+  const check::MeasureOptions usual;
+  const auto add = [&](std::string_view flag, auto value, auto unless) {
+    if (value != unless) line += fmt::format(" --{}={}", flag, value);
+  };
+  add("warm-up", flags.timing.warm_up, usual.warm_up);
+  add("min-time", flags.seconds, 0.0);
+  add("max-time", flags.timing.most_time, usual.most_time);
+  add("batch-size", flags.timing.batch_size, usual.batch_size);
+  add("repetitions", flags.timing.repetitions, usual.repetitions);
+  add("input-ring-count", flags.ring, uint64_t{0});
+  add("threads", flags.threads, 0U);
   return line;
 }
 
@@ -140,6 +157,7 @@ bool are_known(Tool& tool, const Module& module, const std::vector<std::string>&
 check::BenchOptions bench_options(const Flags& flags, check::TestOptions test) {
   check::BenchOptions made{.test = std::move(test), .measure = flags.timing};
   made.test.threads = flags.threads;
+  made.test.perf_folder = flags.perf.folder;
   made.work.measure = flags.measure == "case_end_to_end" ? check::Measure::CaseEndToEnd
                                                          : check::Measure::DispatchComplete;
   made.work.ring = flags.ring;
@@ -251,6 +269,23 @@ void compare_both(Tool& tool, const Flags& flags, const std::vector<std::string>
   if (b != a) report_item(tool, flags, results, b);
 }
 
+// Those that cases which are right launch, each once.
+std::vector<std::string> timed_kernels(const Module& module, const check::BenchResults& results) {
+  std::vector<std::string> names;
+  const check::Plan& plan = results.plan->plan;
+  for (size_t i = 0; i < results.items.size(); ++i) {
+    const check::WorkItem::State state = results.items[i].state;
+    if (state != check::WorkItem::State::Passed && state != check::WorkItem::State::Measured) {
+      continue;
+    }
+    for (const OpId kernel : plan.cases[plan.samples[i].place].kernels) {
+      const std::string_view name = symbol_text(module, kernel);
+      if (std::ranges::find(names, name) == names.end()) names.emplace_back(name);
+    }
+  }
+  return names;
+}
+
 // What repeats the run somewhere else, and what it said here.
 void write_bundle(Tool& tool, const Flags& flags, const check::BenchOptions& options,
                   const check::DeviceIdentity& device, const LinkInput& program,
@@ -279,7 +314,15 @@ void write_bundle(Tool& tool, const Flags& flags, const check::BenchOptions& opt
     const std::string name = std::filesystem::path(sources[i]).filename().string();
     if (text) add(fmt::format("sources/{}-{}", i, name), *text);
   }
-  if (flags.bundle_policy != "minimal") add("linked.loom", print_text(program.module));
+  if (flags.bundle_policy != "minimal") {
+    add("linked.loom", print_text(program.module));
+    const auto made =
+        options.test.device == "interp"
+            ? std::nullopt
+            : kernel_report(flags.check.link, program, timed_kernels(program.module, results),
+                            options.test.denormals);
+    if (made) add("compile-report.json", *made);
+  }
   if (!good) return;
   if (const auto done = files.commit(); !done) tool.report_write(done.error());
 }

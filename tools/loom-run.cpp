@@ -45,6 +45,7 @@ struct Flags {
   LinkFlags link;
   CacheFlags cache;
   DebugFlags debug;
+  PerfFlag perf;
   TimeoutFlag timeout;
   OperandFlags operands;
   std::string device = "cpu";
@@ -67,6 +68,7 @@ void declare(CLI::App& app, Flags& flags) {
   flags.operands.declare(app);
   flags.cache.declare(app);
   flags.debug.declare(app);
+  flags.perf.declare(app);
   flags.timeout.declare(app);
   app.add_option(
          "--executable", flags.executables,
@@ -302,10 +304,11 @@ ExitCode run(Tool& tool, const Flags& flags) {
 
   // The plan is plain data; each kernel it needs is one request.
   const bool debugged = flags.debug.wanted();
+  const bool located = debugged || !flags.perf.folder.empty();
   std::vector<KernelRequest> requests;
   const auto plan = steps.run("preparing", [&] {
     return prepare(
-        *linked, {.roots = {*root}, .target = x86_selection().target, .locate_requests = debugged},
+        *linked, {.roots = {*root}, .target = x86_selection().target, .locate_requests = located},
         [&](KernelRequest&& request) {
           requests.push_back(std::move(request));
           return true;
@@ -351,7 +354,10 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (debugged) {
     // Optimized code has a line in several places, of which a breakpoint takes one.
     code_options.jit.tier = JitTier::Fast;
-    code_options.engine = JitEngine::create(diagnostics, true);
+  }
+  if (located) {
+    code_options.engine =
+        JitEngine::create(diagnostics, {.debugger = debugged, .perf_folder = flags.perf.folder});
   }
   if (diagnostics.has_errors()) return tool.result();
   const auto cache = flags.cache.open(tool);

@@ -14,7 +14,8 @@ A case (`*.golden`) is prose, then commands with their expected output, then fil
 Each command runs in bash with the programs on PATH and the files in the current folder; standard
 output and standard error are compared as one stream, and `exit N` must stand where the status is
 not zero. A case whose prose has a line `needs: shared` reads $SHARED and is skipped without it, one
-with `needs: gdb` is skipped where there is no such program; $SOURCE is this checkout.
+with `needs: gdb` is skipped where there is no such program, one with `needs: perf record` where that
+may not record; $SOURCE is this checkout.
 
     run.py [--update] --bin=build/bin CASE...
 """
@@ -67,6 +68,16 @@ def run_command(command, folder, environment):
     return lines
 
 
+def is_there(need, shared):
+    if need == "shared":
+        return os.path.isdir(shared)
+    if need == "perf record":
+        probe = ["perf", "record", "-q", "-e", "cpu-clock", "-o", "/dev/null", "true"]
+        return shutil.which("perf") and subprocess.run(probe, capture_output=True,
+                                                       check=False).returncode == 0
+    return shutil.which(need)
+
+
 def run_case(path, options):
     prose, commands, files = parse(path)
     if not commands:
@@ -74,7 +85,7 @@ def run_case(path, options):
         return 1
     shared = os.path.abspath(options.shared)
     for need in [line[len(NEEDS_MARK):] for line in prose if line.startswith(NEEDS_MARK)]:
-        if not (os.path.isdir(shared) if need == "shared" else shutil.which(need)):
+        if not is_there(need, shared):
             print(f"{path}: skipped, {options.shared if need == 'shared' else need} is not there")
             return SKIPPED
     environment = dict(os.environ, PATH=os.path.abspath(options.bin) + ":" + os.environ["PATH"],

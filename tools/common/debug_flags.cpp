@@ -25,6 +25,12 @@ void DebugFlags::declare(CLI::App& app) {
       ->capture_default_str();
 }
 
+void PerfFlag::declare(CLI::App& app) {
+  app.add_option("--perf-dump", folder,
+                 "folder that gets jit-PID.dump, with which perf shows kernels by name and source "
+                 "line");
+}
+
 bool DebugFlags::wanted() const { return debugger == "on" || (debugger == "auto" && is_traced()); }
 
 }  // namespace loom

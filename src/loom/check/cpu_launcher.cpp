@@ -56,7 +56,8 @@ InterpOptions host_options(const InterpTables& tables) {
 std::unique_ptr<CpuLauncher> CpuLauncher::create(const LinkInput& program,
                                                  const CpuLauncherOptions& options,
                                                  Diagnostics& diagnostics) {
-  std::shared_ptr<JitEngine> engine = JitEngine::create(diagnostics);
+  std::shared_ptr<JitEngine> engine =
+      JitEngine::create(diagnostics, {.perf_folder = options.perf_folder});
   if (!engine) return nullptr;
   return std::unique_ptr<CpuLauncher>(new CpuLauncher(program, options, std::move(engine)));
 }
@@ -220,7 +221,10 @@ CpuLauncher::Prepared* CpuLauncher::specialized(const std::string& name,
   auto made = std::make_unique<Prepared>(Prepared{.module = std::move(*module)});
   std::vector<KernelRequest> requests;
   auto plan = loom::prepare(
-      made->module, {.roots = {name}, .target = x86_selection().target},
+      made->module,
+      {.roots = {name},
+       .target = x86_selection().target,
+       .locate_requests = !options_.perf_folder.empty()},
       [&](KernelRequest&& request) {
         requests.push_back(std::move(request));
         return true;

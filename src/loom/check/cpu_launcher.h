@@ -23,6 +23,7 @@ struct CpuLauncherOptions {
   unsigned threads = 1;  // that one launch of a program may use; 0 takes all
   // That programs take parameters from; null: they get none. It outlives the launcher.
   const ParameterSet* parameters = nullptr;
+  std::string perf_folder;  // JitObservers
 };
 
 class CpuLauncher final : public Launcher {

@@ -121,7 +121,8 @@ std::unique_ptr<CpuLauncher> compile_launches(const LinkInput& program, Plan& pl
   auto launcher = CpuLauncher::create(program,
                                       {.jit = {.denormals = options.denormals},
                                        .threads = options.threads,
-                                       .parameters = options.parameters.get()},
+                                       .parameters = options.parameters.get(),
+                                       .perf_folder = options.perf_folder},
                                       diagnostics);
   if (!launcher) return nullptr;
   std::unordered_map<uint32_t, Diagnostics> reasons;  // by kernel; without errors: it has code

@@ -27,8 +27,9 @@ struct TestOptions {
   std::map<std::string, std::string> oracles;      // command by name
   std::string output_folder;
   bool keep_failures = false;
-  std::string rerun;     // the command line, without the choice of a sample
-  unsigned threads = 1;  // that one launch may use; 0 takes all
+  std::string rerun;        // the command line, without the choice of a sample
+  unsigned threads = 1;     // that one launch may use; 0 takes all
+  std::string perf_folder;  // JitObservers
   WorkerOptions workers;
 };
 

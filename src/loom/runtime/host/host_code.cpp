@@ -54,7 +54,7 @@ std::optional<JitKernel> code_for(const KernelRequest& request, const Module& mo
   const std::string key = cache_key(parts);
   if (const auto object = options.cache->get(key)) {
     Diagnostics unusable;
-    auto code = engine.add_object(*object, kJitEntryName, unusable);
+    auto code = engine.add_object(*object, kJitEntryName, unusable, request.symbol);
     if (code) return code;
     options.cache->drop(key);
   }
@@ -63,7 +63,7 @@ std::optional<JitKernel> code_for(const KernelRequest& request, const Module& mo
   // What the compiler had to say would be missing the next time. A cache that is full or gone is no
   // reason to fail.
   if (diagnostics.all().empty()) (void)options.cache->put(key, *object);
-  return engine.add_object(*object, kJitEntryName, diagnostics);
+  return engine.add_object(*object, kJitEntryName, diagnostics, request.symbol);
 }
 
 // The same failure as seen in the source, which has places; false when the source compiles.

@@ -13,7 +13,10 @@
 #include <vector>
 
 #include "loom/base/hash.h"
+#include "loom/dialect/op_info.h"
 #include "loom/target/x86/codegen.h"
+#include "loom/target/x86/perf_dump.h"
+#include "loom/target/x86/perf_plugin.h"
 
 namespace loom {
 namespace {
@@ -68,9 +71,10 @@ struct JitEngine::Impl {
   std::atomic<uint64_t> next_number = 0;
 
   ~Impl();
-  bool start(bool debugger, std::string& error);
-  llvm::orc::JITDylib* load(std::string_view object, std::string_view symbol, void*& entry,
-                            std::string& error);
+  bool start(std::string& error);
+  bool tell_debugger(std::string& error);
+  llvm::orc::JITDylib* load(std::string_view object, std::string_view symbol, std::string_view name,
+                            void*& entry, std::string& error);
   void remove(llvm::orc::JITDylib& dylib);
 };
 
@@ -78,7 +82,7 @@ JitEngine::Impl::~Impl() {
   if (session != nullptr) llvm::cantFail(session->endSession());
 }
 
-bool JitEngine::Impl::start(bool debugger, std::string& error) {
+bool JitEngine::Impl::start(std::string& error) {
   auto control = llvm::orc::SelfExecutorProcessControl::Create();
   if (!control) {
     error = llvm::toString(control.takeError());
@@ -95,7 +99,10 @@ bool JitEngine::Impl::start(bool debugger, std::string& error) {
     return false;
   }
   process->addGenerator(std::move(*generator));
-  if (!debugger) return true;
+  return true;
+}
+
+bool JitEngine::Impl::tell_debugger(std::string& error) {
   auto registrar = llvm::orc::createJITLoaderGDBRegistrar(*session);
   if (!registrar) {
     error = llvm::toString(registrar.takeError());
@@ -107,9 +114,10 @@ bool JitEngine::Impl::start(bool debugger, std::string& error) {
 }
 
 llvm::orc::JITDylib* JitEngine::Impl::load(std::string_view object, std::string_view symbol,
-                                           void*& entry, std::string& error) {
-  llvm::orc::JITDylib& dylib =
-      session->createBareJITDylib(fmt::format("kernel{}", next_number.fetch_add(1)));
+                                           std::string_view name, void*& entry,
+                                           std::string& error) {
+  llvm::orc::JITDylib& dylib = session->createBareJITDylib(
+      fmt::format("{}{}{}", name, kDylibNumber, next_number.fetch_add(1)));
   dylib.addToLinkOrder(*process);
   llvm::Error failure = linker->add(
       dylib, llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, "kernel"));
@@ -154,12 +162,22 @@ std::string jit_identity(const JitOptions& options) {
 JitEngine::JitEngine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
 JitEngine::~JitEngine() = default;
 
-std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics, bool debugger) {
+std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics,
+                                             const JitObservers& observers) {
   auto impl = std::make_shared<Impl>();
   std::string error;
-  if (!impl->start(debugger, error)) {
+  if (!impl->start(error) || (observers.debugger && !impl->tell_debugger(error))) {
     diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
     return nullptr;
+  }
+  if (!observers.perf_folder.empty()) {
+    auto dump = PerfDump::create(observers.perf_folder);
+    if (!dump) {
+      diagnostics.emit(Diag::IoWrite, {},
+                       {{"path", dump.error().path}, {"reason", dump.error().reason}});
+      return nullptr;
+    }
+    tell_perf(*impl->linker, std::move(*dump));
   }
   return std::unique_ptr<JitEngine>(new JitEngine(std::move(impl)));
 }
@@ -178,14 +196,15 @@ std::optional<JitKernel> JitEngine::add(const Module& module, OpId kernel,
                                         const JitOptions& options, Diagnostics& diagnostics) {
   const auto object = compile(module, kernel, options, diagnostics);
   if (!object) return std::nullopt;
-  return add_object(*object, kJitEntryName, diagnostics);
+  return add_object(*object, kJitEntryName, diagnostics, symbol_text(module, kernel));
 }
 
 std::optional<JitKernel> JitEngine::add_object(std::string_view object, std::string_view symbol,
-                                               Diagnostics& diagnostics) {
+                                               Diagnostics& diagnostics, std::string_view name) {
   void* entry = nullptr;
   std::string error;
-  llvm::orc::JITDylib* const dylib = impl_->load(object, symbol, entry, error);
+  llvm::orc::JITDylib* const dylib =
+      impl_->load(object, symbol, name.empty() ? symbol : name, entry, error);
   if (dylib == nullptr) {
     diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
     return std::nullopt;

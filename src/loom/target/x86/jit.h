@@ -29,6 +29,16 @@ struct JitOptions {
 // options, this machine's CPU and the code generator's version.
 std::string jit_identity(const JitOptions& options);
 
+// Who is told of code that is loaded. Modules must know their places for lines to be shown.
+struct JitObservers {
+  // gdb and lldb, through their JIT interface; they then show source lines and unwind through
+  // kernels. That costs a copy of each object.
+  bool debugger = false;
+  // The folder that gets what perf needs to show kernels by name and line (perf_dump.h); empty:
+  // perf is not told.
+  std::string perf_folder;
+};
+
 // Code of one kernel. Dies with this object (which may outlive its engine), so nothing may run it
 // then.
 class JitKernel {
@@ -55,10 +65,10 @@ class JitKernel {
 // Compiles for the CPU of this machine. All members may be called from several threads at once.
 class JitEngine {
  public:
-  // Null, with a diagnostic, when code cannot be generated on this machine. With `debugger` the
-  // code of modules that know their places is announced through the JIT interface of gdb and lldb,
-  // which then show source lines and unwind through kernels; that costs a copy of each object.
-  static std::unique_ptr<JitEngine> create(Diagnostics& diagnostics, bool debugger = false);
+  // Null, with a diagnostic, when code cannot be generated on this machine, or an observer cannot
+  // be told.
+  static std::unique_ptr<JitEngine> create(Diagnostics& diagnostics,
+                                           const JitObservers& observers = {});
   ~JitEngine();
 
   // `kernel` is a `kernel.def` of the verified module. Kernels of equal names do not collide. The
@@ -69,9 +79,10 @@ class JitEngine {
   // process or, on this machine, another one.
   std::optional<std::string> compile(const Module& module, OpId kernel, const JitOptions& options,
                                      Diagnostics& diagnostics);
-  // Loads an object that compile_x86 made and finds the entry `symbol` in it.
+  // Loads an object that compile_x86 made and finds the entry `symbol` in it. Observers are told
+  // that the kernel is called `name`, or `symbol` where that is empty.
   std::optional<JitKernel> add_object(std::string_view object, std::string_view symbol,
-                                      Diagnostics& diagnostics);
+                                      Diagnostics& diagnostics, std::string_view name = {});
 
  private:
   friend class JitKernel;
