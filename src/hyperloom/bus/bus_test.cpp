@@ -219,6 +219,29 @@ TEST_F(Spec_2_5, NewestFiveThousandEventsAreKept) {
   EXPECT_EQ(count("SELECT max(seq) FROM events"), 12'000);
 }
 
+// What the database does for one message does not grow with the number of those before it.
+TEST_F(Spec_2_5, AHundredThousandMessagesCostWhatAFewDo) {
+  size_t steps = 0;
+  const auto count_step = [](void* counter) { return ++*static_cast<size_t*>(counter), 0; };
+  const auto steps_of = [&](size_t messages) {
+    steps = 0;
+    fill(messages);
+    return steps;
+  };
+  sqlite3_progress_handler(database_->impl().handle, 100, count_step, &steps);
+  fill(10'000);
+  const size_t first = steps_of(10'000);
+  const int64_t pages = count("PRAGMA page_count");
+  fill(70'000);
+  const size_t last = steps_of(10'000);
+  EXPECT_EQ(count("SELECT max(seq) FROM events"), 100'000);
+  EXPECT_LE(count("SELECT count(*) FROM events"), 6000);
+  EXPECT_GT(first, 0u);
+  EXPECT_LT(last, first + first / 10);
+  EXPECT_LE(count("PRAGMA page_count"), pages + pages / 10);
+  sqlite3_progress_handler(database_->impl().handle, 0, nullptr, nullptr);
+}
+
 TEST_F(Spec_2_5, UndecidedProposalsAreNeverPruned) {
   const Message open = bus_.append(message("a", "*", "proposal")).value();
   const Message decided = bus_.append(message("a", "*", "proposal")).value();

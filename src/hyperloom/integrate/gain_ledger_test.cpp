@@ -73,6 +73,15 @@ TEST(Spec_7_6, LiftMovesCurrentBestStackAndLedgerTogether) {
   EXPECT_EQ(state["gain_per_stack_entry"], Json({2.0}));
   EXPECT_EQ(state["cumulative_gain_validated_stack_len"], 1u);
   EXPECT_EQ(state["gain_ledger"].size(), 1u);
+  for (const char* field : {"tput", "action", "extra_server_args", "extra_envs"}) {
+    EXPECT_TRUE(state["current_best"].contains(field)) << field;
+  }
+  for (const char* field :
+       {"seq", "kind", "integration_id", "before", "after", "delta_tput", "ts"}) {
+    EXPECT_TRUE(state["gain_ledger"][0].contains(field)) << field;
+  }
+  EXPECT_TRUE(state["gain_ledger"][0]["delta_tput"].is_number_integer());
+  EXPECT_EQ(state["gain_ledger"][0]["delta_tput"], 20000000);
 }
 
 }  // namespace

@@ -333,6 +333,7 @@ class Integration {
                     .keep_threshold_pct = inputs_.keep_threshold_pct,
                     .ts = ts};
     outcome.fields["workspace"] = context_.layout().integration(inputs_.integration_id).string();
+    outcome.fields["artifact_kind"] = value_of(inputs_.carried, "artifact_kind");
     const bool keep = answer_.judgement.decision == Decision::Keep;
     const Json log = log_entry(
         fmt::format("integrate|{}|{}", inputs_.integration_id, context_attempts() + 1), log_row());

@@ -31,6 +31,51 @@ TEST_F(Spec_7_5, ARejectedPatchIsSkippedByContent) {
   EXPECT_EQ(world_.decisions().size(), 1u);
 }
 
+TEST_F(Spec_7_5, AttemptsHaveTheFieldsOfTheDocument) {
+  world_.queue("i1", kernel_text("ka", 4980));
+  world_.run("i1");
+  const Json state = world_.state();
+  ASSERT_EQ(state["kernel_integrate_attempts"].size(), 1u);
+  const std::string key = state["kernel_integrate_attempts"].begin().key();
+  const Json& entry = state["kernel_integrate_attempts"][key];
+  EXPECT_EQ(key.size(), 64u) << "a sha256";
+  const Json& attempt = entry["attempts"][0];
+  for (const char* field : {"decision", "status", "error_class", "is_fault", "new_tput", "gain_pct",
+                            "gain_low_pct", "gain_high_pct", "pairs", "decision_reason",
+                            "artifact_kind", "validation_tier", "workspace", "ts", "cycle"}) {
+    EXPECT_TRUE(attempt.contains(field)) << field;
+  }
+  EXPECT_EQ(text_of(attempt, "workspace"), world_.layout().integration("i1").string());
+  EXPECT_EQ(entry["attempt_count"], 1);
+  EXPECT_EQ(entry["verdict_attempt_count"], 1);
+  EXPECT_EQ(number_of(entry, "fault_count"), 0);
+  EXPECT_EQ(entry["rejected"], true);
+  EXPECT_EQ(entry["retryable"], false);
+  EXPECT_EQ(entry["last_decision"], "REVERT");
+  const Json& rejected = state["rejected_kernel_patches"][key];
+  for (const char* field : {"key", "reason", "attempt_count", "best_gain_pct"}) {
+    EXPECT_TRUE(rejected.contains(field)) << field;
+  }
+  EXPECT_EQ(rejected["keep_threshold_pct"], 1.0);
+}
+
+TEST_F(Spec_7_5, WithoutAGroupTheIdIsRejected) {
+  world_.queue("i1", kernel_text("ka", 6000));
+  world_.queue("i2", kernel_text("kb", 6000), "b.loom");
+  world_.change(
+      [](Json& state) { state["pending_kernel_integrations"]["i2"].erase("task_group_key"); });
+  world_.run("i1");
+  EXPECT_TRUE(world_.state()["rejected_kernel_ids"].empty());
+  world_.run("i2");
+  EXPECT_EQ(world_.state()["rejected_kernel_ids"], Json({"k002"}));
+}
+
+TEST_F(Spec_7_5, AGainThatWasNeverMeasuredIsAbsent) {
+  world_.queue("i1", kernel_text("ka", 4000, "// fake: crash\n"));
+  world_.run("i1");
+  EXPECT_FALSE(world_.state()["kernel_integrate_attempts"].front().contains("best_gain_pct"));
+}
+
 TEST_F(Spec_7_5, AFaultIsRetriedOnceAndThenRejected) {
   world_.queue("i1", kernel_text("ka", 4000, "// fake: crash\n"));
   world_.run("i1");

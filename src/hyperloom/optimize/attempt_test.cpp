@@ -248,6 +248,22 @@ TEST_F(Spec_6_3, VerificationBuildsWhatWasWrittenDown) {
   EXPECT_EQ(optimize()["verification"]["micro_speedup"], 2.0);
 }
 
+TEST_F(Spec_6_3, BundleNamesWhatIsWrittenAndDeleted) {
+  open();
+  const Json bundle = optimize()["verification"]["best_artifact_bundle"];
+  EXPECT_EQ(bundle["type"], "patch_snapshot");
+  EXPECT_EQ(bundle["producer"], "forge");
+  EXPECT_EQ(bundle["repo_root"], tree().string());
+  EXPECT_EQ(bundle["descriptors"], Json::array({{{"op", "write"}, {"path", "1.loom"}}}));
+  EXPECT_EQ(bundle["write_paths"], Json({"1.loom"}));
+  EXPECT_EQ(bundle["delete_paths"], Json::array());
+  for (const char* file : {"producer_manifest", "snapshot_dir", "patch_path"}) {
+    EXPECT_TRUE(fs::exists(text_of(bundle, file))) << file;
+  }
+  EXPECT_EQ(read_bundle(bundle)->files.at("1.loom"),
+            read(fs::path(text_of(bundle, "snapshot_dir")) / "1.loom"));
+}
+
 TEST_F(Spec_6_3, ClaimThatDoesNotHoldIsReverted) {
   class Liar final : public Backend {
    public:
@@ -375,6 +391,22 @@ TEST_F(Spec_6_5, RunThatLivesIsInFlightAndADeadOneIsNot) {
   EXPECT_TRUE(in_flight_ids(layout_).empty()) << "another process had that number";
   ASSERT_TRUE(files.end("succeeded", "", Json::object()));
   EXPECT_TRUE(in_flight_ids(layout_).empty());
+}
+
+TEST_F(Spec_6_5, RunThatEndedIsReadOnceUntilItsStatusChanges) {
+  open();
+  RunFiles files(layout_, "ko-00000001", "k001");
+  ASSERT_TRUE(files.end("succeeded", "", Json::object()));
+  EXPECT_TRUE(in_flight_ids(layout_).empty());
+  Json status = read_json(files.status_path()).value();
+  status["state"] = "running";
+  const auto time = fs::last_write_time(files.status_path());
+  std::ofstream(files.status_path()) << status.dump();
+  fs::last_write_time(files.status_path(), time);
+  EXPECT_TRUE(in_flight_ids(layout_).empty()) << "the same file with the same time";
+  ASSERT_TRUE(files.step("run_backends"));
+  ASSERT_TRUE(write_json(files.status_path(), status));
+  EXPECT_EQ(in_flight_ids(layout_), std::set<std::string>{"k001"});
 }
 
 TEST_F(Spec_6_5, FullDiskIsARecordedFailure) {

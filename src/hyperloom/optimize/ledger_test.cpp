@@ -77,6 +77,71 @@ TEST_F(Spec_6_6, EntryTellsOfTheLastAttempt) {
   EXPECT_EQ(found["history"].size(), 2U);
 }
 
+TEST_F(Spec_6_6, EntryHasTheFieldsOfTheDocument) {
+  Json made = grouped(result("k1", "KEEP"), "G", {"k1"});
+  made["operator_identity"] = {{"version", 2}};
+  made["legacy_task_group_keys"] = Json::array();
+  record(made);
+  for (const char* field : {"attempts",
+                            "attempts_per_source",
+                            "partial_count",
+                            "failure_count",
+                            "last_decision",
+                            "last_status",
+                            "last_micro_speedup",
+                            "last_artifact_path",
+                            "last_artifact_bundle",
+                            "last_snapshot_dir",
+                            "last_deploy_patch_path",
+                            "last_deploy_repo_root",
+                            "last_source_file",
+                            "last_gpu_pct",
+                            "last_backend",
+                            "last_correctness_passed",
+                            "last_correctness_source",
+                            "last_integration_validation_status",
+                            "last_framework_applyback",
+                            "last_ts",
+                            "kernel_id",
+                            "current_kernel_id",
+                            "stable_task_key",
+                            "operator_identity",
+                            "legacy_task_group_keys",
+                            "task_group_key",
+                            "task_group_kernel_ids",
+                            "integration_status",
+                            "history"}) {
+    EXPECT_TRUE(entry("G").contains(field)) << field;
+  }
+}
+
+TEST_F(Spec_6_6, QueuedRecordHasTheFieldsOfTheDocument) {
+  const Json queued = pending()[record(result("k1", "KEEP")).integration_id];
+  for (const char* field : {"integration_id",
+                            "task_key",
+                            "task_group_key",
+                            "identity_route",
+                            "legacy_task_group_keys",
+                            "kernel_id",
+                            "source_file",
+                            "artifact_path",
+                            "artifact_bundle",
+                            "snapshot_dir",
+                            "deploy_patch_path",
+                            "deploy_repo_root",
+                            "micro_speedup",
+                            "optimization_decision",
+                            "trace_gpu_pct",
+                            "created_at",
+                            "status",
+                            "correctness_source",
+                            "artifact_kind",
+                            "integration_validation_status",
+                            "framework_applyback"}) {
+    EXPECT_TRUE(queued.contains(field)) << field;
+  }
+}
+
 TEST_F(Spec_6_6, HistoryHoldsTheLastTen) {
   for (int i = 0; i < 13; ++i) record(result("k1", "NEEDS_REVIEW"));
   const Json& history = entry(key_of("k1"))["history"];
@@ -280,6 +345,19 @@ TEST_F(Spec_6_6, RecordingReadsNoMoreInALargeLedger) {
   EXPECT_EQ(state_["kernel_opt_task_attempts"].size(), 10000U);
   EXPECT_EQ(pending().size(), 2000U);
   EXPECT_LE(last, first);
+}
+
+// As many attempts of a few tasks leave no more than a few do.
+TEST_F(Spec_6_6, TenThousandAttemptsOfFewTasksLeaveASmallState) {
+  const auto attempt = [&](size_t times) {
+    for (size_t i = 0; i < times; ++i) {
+      const std::string kernel = "k" + std::to_string(i % 8);
+      record(i % 3 == 0 ? failed(kernel) : result(kernel, i % 3 == 1 ? "PARTIAL" : "NEEDS_REVIEW"));
+    }
+    return state_.dump().size();
+  };
+  const size_t few = attempt(200);
+  EXPECT_LT(attempt(9800), few + few / 10);
 }
 
 }  // namespace

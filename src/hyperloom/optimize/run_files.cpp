@@ -1,9 +1,13 @@
 #include "hyperloom/optimize/run_files.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <fstream>
+#include <map>
+#include <mutex>
+#include <tuple>
 #include <utility>
 
 #include "hyperloom/core/durable.h"
@@ -43,6 +47,32 @@ bool is_alive(const Json& status) {
                           static_cast<uint64_t>(number_of(status, "pid_start_time"))};
   return is_running(process);
 }
+
+// Which file lies at a path: whoever changes one puts another in its place.
+using Identity = std::tuple<ino_t, time_t, long>;
+Identity identity_of(const fs::path& path) {
+  struct stat about{};
+  if (::stat(path.c_str(), &about) != 0) return {};
+  return {about.st_ino, about.st_mtim.tv_sec, about.st_mtim.tv_nsec};
+}
+
+// Status files of runs that ended, so that each is read once and not at every selection.
+class Ended {
+ public:
+  bool contains(const fs::path& path, const Identity& identity) {
+    const std::lock_guard lock(mutex_);
+    const auto found = files_.find(path.native());
+    return found != files_.end() && found->second == identity;
+  }
+  void add(const fs::path& path, const Identity& identity) {
+    const std::lock_guard lock(mutex_);
+    files_[path.native()] = identity;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, Identity> files_;
+};
 
 }  // namespace
 
@@ -119,14 +149,22 @@ Result<void> RunFiles::end(const std::string& state, const std::string& error,
 }
 
 std::set<std::string> in_flight_ids(const session::Layout& layout) {
+  static Ended ended;
   std::set<std::string> ids;
   std::error_code error;
   const fs::path folder = layout.status(kTool, "ko-").parent_path();
   for (const auto& item : fs::directory_iterator(folder, error)) {
     const std::string name = item.path().filename().string();
     if (!name.starts_with("ko-") || item.path().extension() != ".json") continue;
+    const Identity identity = identity_of(item.path());
+    if (ended.contains(item.path(), identity)) continue;
     const auto status = read_json(item.path());
-    if (!status || text_of(*status, "state") != "running" || !is_alive(*status)) continue;
+    if (!status) continue;
+    if (text_of(*status, "state") != "running") {
+      ended.add(item.path(), identity);
+      continue;
+    }
+    if (!is_alive(*status)) continue;
     std::ifstream log(text_of(*status, "log_path"));
     // "<time> kernel <id>"
     for (std::string line; std::getline(log, line);) {

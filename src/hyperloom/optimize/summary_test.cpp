@@ -60,6 +60,21 @@ TEST(Spec_6_7, EveryKernelHasOneCategoryAndItsReason) {
   EXPECT_EQ(summary["top_takeaways"][0], "k1 (30.0 %): INTEGRATED");
 }
 
+TEST(Spec_6_7, ErrorClassesAreSix) {
+  const std::vector<std::pair<const char*, const char*>> cases = {
+      {"workload_hung", "timeout"},         {"build_failed", "compile_failed"},
+      {"backend_exception", "agent_error"}, {"missing_source_path", "preprocess_failed"},
+      {"workload_crashed", "unknown"},      {"correctness_failed", "correctness_failed"}};
+  for (const auto& [error_class, expected] : cases) {
+    Json state = Json::object();
+    const bool judged = std::string(error_class) == "correctness_failed";
+    record_kernel_opt(state, result("k1", judged ? "REVERT" : "", error_class), kDefault);
+    const Json summary = session_summary({{"hot_kernels", {row("k1", 30)}}}, state, kDefault, {});
+    EXPECT_EQ(summary["by_kernel"][0]["error_class"], expected) << error_class;
+    EXPECT_EQ(summary["by_kernel"][0]["outcome"], "fail") << error_class;
+  }
+}
+
 TEST(Spec_6_7, WithoutAnAnalysisThereIsNoSummary) {
   EXPECT_TRUE(session_summary(session::Layout{}, Json::object(), kDefault).is_null());
 }

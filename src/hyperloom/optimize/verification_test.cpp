@@ -96,5 +96,21 @@ TEST(Spec_6_3_Record, RecordIsCompleteOnlyWithCorrectnessAndEndToEnd) {
   EXPECT_EQ(made.to_json()["verification_status"], "complete");
 }
 
+TEST(Spec_6_3_Record, RecordHasItsFieldsAndSaysWhatIsUnknown) {
+  const Json json = Verification{}.to_json();
+  for (const char* field :
+       {"compile_passed", "correctness_passed", "e2e_gain_pct", "accuracy_passed",
+        "verification_status", "benchmark_available", "integration_validation_status",
+        "framework_applyback", "best_attempt_id", "best_backend", "best_artifact_path",
+        "artifact_valid", "artifact_error", "best_artifact_bundle", "deploy_snapshot_dir",
+        "deploy_patch_path", "deploy_repo_root"}) {
+    EXPECT_TRUE(json.contains(field)) << field;
+  }
+  EXPECT_EQ(json["micro_speedup"], 1.0);
+  EXPECT_EQ(json["micro_speedup_source"], "default_unmeasured");
+  EXPECT_EQ(json["correctness_source"], "missing");
+  EXPECT_EQ(json["artifact_source"], "missing");
+}
+
 }  // namespace
 }  // namespace hyperloom::optimize

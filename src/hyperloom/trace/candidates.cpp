@@ -316,6 +316,7 @@ Json roofline(const Json& candidates, const std::string& trace_input) {
     Json kept = Json::object();
     for (const char* field :
          {"kernel_id", "name", "gpu_pct", "e2e_share", "duration_us", "call_count", "bound_type",
+          "arithmetic_intensity", "flops_per_byte", "compute_utilization_pct",
           "bandwidth_utilization_pct", "efficiency_percent", "efficiency_uncapped_pct",
           "roofline_estimate_capped", "roofline_source"}) {
       if (row.contains(field)) kept[field] = row[field];

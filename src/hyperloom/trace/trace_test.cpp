@@ -81,6 +81,16 @@ TEST(Spec_5_3, SharesAreOfTheSumOfKernelTimesAndOfTheWindow) {
   EXPECT_DOUBLE_EQ(gap["hot_kernels"][0]["e2e_share"].get<double>(), 0.1);
 }
 
+TEST(Spec_5_3, TheWindowIsBusyWhereAnyKernelRuns) {
+  const Json all =
+      candidates({dispatch("a", 0, 3000), dispatch("b", 1000, 4000), dispatch("c", 6000, 8000)},
+                 surroundings());
+  EXPECT_EQ(all["window"], (Json{{"span_us", 8.0}, {"busy_us", 6.0}, {"idle_pct", 25.0}}));
+  EXPECT_DOUBLE_EQ(all["hot_kernels"][0]["gpu_pct"].get<double>(), 37.5) << "of 8, not of 6";
+  const Json thirds = candidates({dispatch("a", 0, 2), dispatch("b", 2, 3)}, surroundings());
+  EXPECT_DOUBLE_EQ(thirds["hot_kernels"][0]["gpu_pct"].get<double>(), 66.667);
+}
+
 TEST(Spec_5_3, AHealthGateMarksRowsAndKeepsThem) {
   const Json idle =
       candidates({dispatch("a", 0, 1000), dispatch("a", 99000, 100000)}, surroundings());
@@ -104,6 +114,88 @@ TEST(Spec_4_8, RowsOfTheWorkloadsTreeAreReusableLoomKernels) {
   EXPECT_EQ(all["reusable_native_kernel_ids"], Json::array({"k001"}));
   EXPECT_EQ(all["hot_kernels"][1]["reusable_native_kernel"], false);
   EXPECT_EQ(all["skipped_kernels"][0]["skip_reason"], "not below the workload's tree");
+}
+
+// Fields of the document, and what stands beside them here.
+TEST(Spec_5_7, RowsHaveTheFieldsOfTheDocumentAndNoOthers) {
+  Surroundings around = surroundings();
+  around.device_peaks = {{{"name", "bandwidth"}, {"value", 1e10}},
+                         {{"name", "compute_f32"}, {"value", 1e10}}};
+  around.cache_bytes = 1000;
+  Dispatch one = dispatch("a", 0, 2000, 10000);
+  one.operations = 10000;
+  one.operation_type = "f32";
+  const Json row = candidates({one}, around)["hot_kernels"][0];
+  const std::set<std::string> document = {"kernel_id",
+                                          "name",
+                                          "operation",
+                                          "duration_us",
+                                          "call_count",
+                                          "gpu_pct",
+                                          "gpu_pct_basis",
+                                          "e2e_share",
+                                          "shapes",
+                                          "input_shapes",
+                                          "shape_provenance",
+                                          "shape_dispatchable",
+                                          "invocation_cases",
+                                          "source_file",
+                                          "source_line",
+                                          "source_function",
+                                          "source_type",
+                                          "source_resolution_method",
+                                          "kernel_repo",
+                                          "kernel_kind",
+                                          "reusable_native_kernel",
+                                          "runtime_generated_kernel",
+                                          "vendor_dispatch_wrapper",
+                                          "is_multigpu",
+                                          "num_gpus_recommended",
+                                          "recommended_backends",
+                                          "kernel_category",
+                                          "e2e_transferable",
+                                          "candidate_source",
+                                          "bound_type",
+                                          "arithmetic_intensity",
+                                          "flops_per_byte",
+                                          "efficiency_percent",
+                                          "compute_utilization_pct",
+                                          "bandwidth_utilization_pct"};
+  const std::set<std::string> besides = {"task_group_key", "task_group_id", "identity_route",
+                                         "efficiency_uncapped_pct", "roofline_source"};
+  for (const std::string& field : document) EXPECT_TRUE(row.contains(field)) << field;
+  for (const auto& [field, value] : row.items()) {
+    EXPECT_TRUE(document.contains(field) || besides.contains(field)) << field;
+  }
+  EXPECT_EQ(row["shapes"], Json({"(4)workgroups<br>(10000)u8"}));
+  EXPECT_EQ(row["gpu_pct_basis"], "e2e_window");
+}
+
+TEST(Spec_5_8, GroupsHaveTheirFieldsAndShapeCases) {
+  Dispatch large = dispatch("a", 30, 90);
+  large.workgroups = 8;
+  const Json all =
+      candidates({dispatch("a", 0, 10), large, dispatch("a", 90, 100)}, surroundings());
+  ASSERT_EQ(all["task_groups"].size(), 1u);
+  const Json& made = all["task_groups"][0];
+  EXPECT_EQ(made["task_group_id"], "tg001");
+  EXPECT_EQ(made["primary_kernel_id"], "k001");
+  EXPECT_EQ(made["kernel_ids"], Json({"k001"}));
+  EXPECT_EQ(made["function_name"], "a");
+  EXPECT_EQ(made["source_path"], "/tree/model.loom");
+  EXPECT_EQ(made["definition_line"], 7);
+  EXPECT_EQ(made["aggregate_call_count"], 3);
+  EXPECT_DOUBLE_EQ(made["aggregate_duration_us"].get<double>(), 0.08);
+  EXPECT_DOUBLE_EQ(made["aggregate_gpu_pct"].get<double>(), 100);
+  for (const char* field :
+       {"identity_route", "operator_identity", "legacy_task_group_keys", "ast_resolved", "rows"}) {
+    EXPECT_TRUE(made.contains(field)) << field;
+  }
+  ASSERT_EQ(made["shape_cases"].size(), 2u);
+  EXPECT_EQ(made["shape_cases"][0]["case_id"], "case_001");
+  EXPECT_EQ(made["shape_cases"][0]["count"], 2);
+  EXPECT_EQ(made["shape_cases"][0]["selector"], Json({{"WORKGROUPS", 4}}));
+  EXPECT_EQ(made["shape_cases"][1]["case_id"], "case_002");
 }
 
 TEST(Spec_5_8, TheTaskKeySurvivesARenumbering) {
@@ -147,6 +239,8 @@ TEST(Spec_5_10, ArithmeticStandsAgainstThePeakOfItsElementType) {
   const Json row = candidates({one}, around)["hot_kernels"][0];
   EXPECT_EQ(row["bound_type"], "compute");
   EXPECT_DOUBLE_EQ(row["compute_utilization_pct"].get<double>(), 50);
+  EXPECT_EQ(roofline(candidates({one}, around), "t.json")["kernels"][0]["compute_utilization_pct"],
+            50.0);
   EXPECT_DOUBLE_EQ(row["efficiency_uncapped_pct"].get<double>(), 50);
   one.operation_type = "f64";
   EXPECT_DOUBLE_EQ(candidates({one}, around)["hot_kernels"][0]["efficiency_percent"].get<double>(),
@@ -236,6 +330,14 @@ TEST_F(Spec_5_1, TheFirstWithKernelsIsTakenAndAPromotionIsSaid) {
   EXPECT_EQ(input->path.filename(), "b.json");
   ASSERT_EQ(input->warnings.size(), 1u);
   EXPECT_EQ(input->warnings[0]["code"], "trace_analysis_input_promoted");
+}
+
+TEST_F(Spec_5_1, EightFilesAreLookedInto) {
+  for (int i = 0; i < 8; ++i) write("empty" + std::to_string(i) + ".json", {}, 1000);
+  write("small.json", {dispatch("a", 0, 1)});
+  EXPECT_EQ(taken(), "missing_trace_input");
+  std::filesystem::remove(folder_ / "empty0.json");
+  EXPECT_EQ(taken(), "small.json");
 }
 
 TEST_F(Spec_5_1, FragmentsAloneAreSaidToBeThat) {
