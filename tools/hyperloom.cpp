@@ -73,6 +73,8 @@ void declare_optimize(CLI::App& root, Flags& flags, Action& action) {
   app->add_flag("--no-kernel", flags.no_kernel, "measure the baseline and change nothing");
   app->add_flag("--no-auto-kernel-opt", flags.no_auto,
                 "with forge: start no batch of kernels by itself; requests still run");
+  app->add_flag("--allow-empty-kernel-shape", flags.optimize.options.allow_empty_kernel_shape,
+                "optimize kernels whose shapes were not seen, too");
   app->add_flag("--dry-run", flags.optimize.dry_run, "say what would be done, write nothing");
   app->add_option("--report", flags.optimize.report, "copy of the report: FILE.md or FILE.json");
   app->add_option("--orchestrator", flags.optimize.options.transcript,

@@ -83,6 +83,7 @@ std::string new_session_id(const fs::path& root) {
 }
 
 Result<void> Opened::open_stores(const session::Layout& layout) {
+  workload_->mark_processes(layout.session.string());
   auto database = bus::Database::open(layout.database(), environment_);
   if (!database) return std::unexpected(database.error());
   auto meter = workload::Meter::open(options_.record, options_.replay);

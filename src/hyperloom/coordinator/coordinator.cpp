@@ -9,6 +9,7 @@
 
 #include "hyperloom/coordinator/phase_hooks.h"
 #include "hyperloom/coordinator/records.h"
+#include "hyperloom/core/process.h"
 #include "hyperloom/integrate/integrate.h"
 #include "hyperloom/lane/engines.h"
 #include "hyperloom/lane/gates.h"
@@ -40,9 +41,11 @@ Json initial_state(const workload::Workload& workload, const Options& options,
           {"phase_seconds", Json::object()},
           {"session_seconds", 0.0},
           {"framework", workload.framework()},
+          {"workload_kind", "native"},
           {"gpu_type", workload.device()},
           {"throughput_unit", "issues/s"},
           {"kernel_enabled", options.kernel_enabled},
+          {"allow_empty_kernel_shape", options.allow_empty_kernel_shape},
           {"auto_kernel_opt_enabled", options.auto_kernel_opt && options.kernel.empty()},
           {"collective_only_mode", lane::collective_only(environment)},
           {"orchestrator_turns", Json::object()},
@@ -187,7 +190,10 @@ struct Coordinator::Impl {
 
   // What a killed process left behind.
   void recover() {
-    const std::vector<Json> actions = integrate::recover(context);
+    // The session is this process's own, so whoever carries its token is left over.
+    const size_t strays = end_strays(context.layout().session.string());
+    std::vector<Json> actions = integrate::recover(context);
+    if (strays > 0) actions.push_back({{"action", "strays_ended"}, {"count", strays}});
     if (!actions.empty()) {
       update("recovery", [&](Json& changed) {
         Json& rows = changed["recovery_actions"];
@@ -344,10 +350,13 @@ struct Coordinator::Impl {
   void go_to(Phase next, const Leave& why, const std::string& stop_reason) {
     save_time();
     update("phase", [&](Json& changed) {
-      changed["phase_history"].push_back({{"phase", changed["phase"]},
-                                          {"reason", why.reason},
-                                          {"evidence", why.evidence},
-                                          {"left_at", utc_now()}});
+      Json row = {{"phase", changed["phase"]},
+                  {"reason", why.reason},
+                  {"evidence", why.evidence},
+                  {"left_at", utc_now()}};
+      if (changed.contains("phase_entry")) row["entry"] = changed["phase_entry"];
+      changed.erase("phase_entry");
+      changed["phase_history"].push_back(std::move(row));
       changed["phase"] = name_of(next);
       changed["phase_entered"] = false;
       changed["phase_hint"] = "";
@@ -475,6 +484,7 @@ struct Coordinator::Impl {
   Result<Json> request(const std::string& kind, const Json& params) {
     begin();
     if (broken) return std::unexpected(*broken);
+    services.command_line = true;
     const Json envelope = {
         {"intents",
          {{{"intent_type", "request"},

@@ -17,6 +17,7 @@ policy::Situation IntentRouter::situation(const std::string& role) const {
   situation.closing = services_.closing && services_.closing();
   if (services_.seconds_left) situation.seconds_left = services_.seconds_left();
   situation.explore_enabled = services_.explore_enabled;
+  situation.command_line = services_.command_line;
   situation.kinds = registered_kinds();
   situation.layout = services_.session.layout();
   situation.trusted = services_.trusted;

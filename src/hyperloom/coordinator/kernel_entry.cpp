@@ -42,22 +42,64 @@ std::string configuration_fingerprint(const Json& state, const std::string& tree
                                    {"args", value_of(best, "extra_server_args")}}));
 }
 
+// What became of a step of the entry, for the record of the phase. `step` as in not_run.
+void note_entry(Json& state, const std::string& step, const Json& evidence) {
+  static const std::map<std::string, std::string> names = {{"run_gemm_tuning", "gemm_tuning"},
+                                                           {"run_fusion", "fusion"},
+                                                           {"run_collective", "collective"},
+                                                           {"kernel_opt_batch", "batch"}};
+  const auto name = names.find(step);
+  if (name == names.end()) return;
+  Json& entry = state["phase_entry"];
+  if (!entry.is_object()) entry = Json::object();
+  entry[name->second] = evidence;
+}
+
+// Only the newest row of a step and phase counts.
+void add_not_run(Json& state, const std::string& step, const std::string& reason) {
+  const std::string phase = text_of(state, "phase");
+  Json& rows = state["not_run"];
+  if (!rows.is_array()) rows = Json::array();
+  Json kept = Json::array();
+  for (const Json& row : rows) {
+    if (text_of(row, "phase") != phase || text_of(row, "step") != step) kept.push_back(row);
+  }
+  kept.push_back({{"phase", phase}, {"step", step}, {"reason", reason}});
+  rows = std::move(kept);
+}
+
+// Evidence of a lane that was started.
+Json evidence_of(const Json& result) {
+  const std::string status = text_of(result, "status");
+  Json evidence = {{"status", status == "ok" ? "done" : status}, {"source", "kernel_entry_auto"}};
+  for (const char* field : {"best_speedup", "tuned_file", "error_class"}) {
+    if (result.contains(field)) evidence[field] = result[field];
+  }
+  return evidence;
+}
+
 // Runs one lane's engine, or says why it is closed.
 Result<void> run_lane(const HookScope& scope, const lane::Gate& gate, const std::string& kind,
                       const char* field) {
   if (!gate.open) return note_not_run(scope.context, kind, gate.reason);
+  auto begun = scope.context.state().update(kind + ".running", [&](Json& state) {
+    note_entry(state, kind, {{"status", "running"}, {"source", "kernel_entry_auto"}});
+  });
+  if (!begun) return begun;
   const auto result =
       scope.router.post_synthesized(kind, {{"session_id", scope.context.layout().id}},
                                     [&](const std::string&) { return lane::not_available(kind); });
   if (!result) return std::unexpected(result.error());
-  auto saved = scope.context.state().update(kind, [&](Json& state) {
+  return scope.context.state().update(kind, [&](Json& state) {
     state[field] = *result;
+    note_entry(state, kind, evidence_of(*result));
+    if (text_of(*result, "status") != "ok") {
+      add_not_run(state, kind, text_of(*result, "error_class", "failed"));
+    }
     if (kind == "run_collective") {
       state[field]["analysis_key"] = text_of(value_of(state, "last_trace_analyze"), "analysis_key");
     }
   });
-  if (!saved) return saved;
-  return note_not_run(scope.context, kind, text_of(*result, "error_class", "failed"));
 }
 
 Result<void> run_fusion(const HookScope& scope) {
@@ -79,6 +121,9 @@ Result<void> run_batches(const HookScope& scope) {
   const task::Context& context = scope.context;
   const bool enabled = context.state().get("auto_kernel_opt_enabled") != Json(false);
   if (!enabled) return note_not_run(context, "kernel_opt_batch", "switched_off");
+  if (!optimize::kernel_opt_work_remains(context, enabled)) {
+    return note_not_run(context, "kernel_opt_batch", "nothing_selected");
+  }
   while (optimize::kernel_opt_work_remains(context, enabled) && !context.stopped()) {
     const std::string candidates =
         text_of(context.state().get("last_trace_analyze"), "candidates_path");
@@ -95,6 +140,13 @@ Result<void> run_batches(const HookScope& scope) {
           return answer;
         });
     if (!result) return std::unexpected(result.error());
+    auto noted = context.state().update("kernel_opt_batch", [&](Json& state) {
+      const Json& before_it = value_of(value_of(state, "phase_entry"), "batch");
+      const auto batches = static_cast<int64_t>(number_of(before_it, "batches")) + 1;
+      note_entry(state, "kernel_opt_batch",
+                 {{"status", "done"}, {"source", "kernel_entry_auto"}, {"batches", batches}});
+    });
+    if (!noted) return noted;
     if (auto done = integrate_ready(scope, SIZE_MAX); !done) return done;
     // Without a trace in the ledger the same batch would come again for ever.
     const std::string status = text_of(*result, "status");
@@ -119,15 +171,8 @@ void record(const HookScope& scope, const Json& result) {
 Result<void> note_not_run(const task::Context& context, const std::string& step,
                           const std::string& reason) {
   return context.state().update("not_run", [&](Json& state) {
-    const std::string phase = text_of(state, "phase");
-    Json& rows = state["not_run"];
-    if (!rows.is_array()) rows = Json::array();
-    Json kept = Json::array();
-    for (const Json& row : rows) {
-      if (text_of(row, "phase") != phase || text_of(row, "step") != step) kept.push_back(row);
-    }
-    kept.push_back({{"phase", phase}, {"step", step}, {"reason", reason}});
-    rows = std::move(kept);
+    add_not_run(state, step, reason);
+    note_entry(state, step, {{"status", "skipped"}, {"reason", reason}});
   });
 }
 
@@ -137,6 +182,9 @@ Result<void> reprofile(const HookScope& scope) {
   const auto hash = workload::tree_hash(context.workload.tree(), context.workload.files());
   if (!hash) return note_not_run(context, "reprofile", hash.error().error_class);
   const std::string fingerprint = configuration_fingerprint(state, *hash);
+  const std::string key =
+      fmt::format("kernel_entry_g{}_{}", value_of(state, "optimization_stack").size(),
+                  fingerprint.substr(0, 12));
   const double now = integrate::from_millionths(integrate::ledger_final(state));
   const Json& last = value_of(state, "last_reprofile");
   const double then = number_of(last, "tput");
@@ -144,13 +192,17 @@ Result<void> reprofile(const HookScope& scope) {
   const bool same = analyzed && then > 0 && std::abs(now - then) / then < kSameThroughput &&
                     text_of(last, "fingerprint") == fingerprint;
   if (same) return note_not_run(context, "reprofile", "unchanged");
+  // The task of that key has run: what drifted since is the machine.
+  if (analyzed && text_of(last, "task") == key) {
+    return note_not_run(context, "reprofile", "task_is_done");
+  }
 
-  const std::string key =
-      fmt::format("kernel_entry_g{}_{}", value_of(state, "optimization_stack").size(),
-                  fingerprint.substr(0, 12));
   context.show({.phase = "KERNEL_AGENT", .step = "reprofile"});
-  std::string trace = text_of(state, "last_profile_trace");
-  const bool fresh = analyzed || trace.empty();
+  std::string trace = text_of(value_of(state, "reprofile_tasks"), key);
+  std::error_code error;
+  const bool known = !trace.empty() && std::filesystem::exists(trace, error);
+  if (!known) trace = text_of(state, "last_profile_trace");
+  const bool fresh = !known && (analyzed || trace.empty());
   if (fresh) {
     auto profiled = trace::profile(context, key);
     if (!profiled) {
@@ -167,6 +219,9 @@ Result<void> reprofile(const HookScope& scope) {
     trace::record_trace_analyze(changed, payload, result);
     changed["last_reprofile"] = {
         {"task", key}, {"tput", now}, {"fingerprint", fingerprint}, {"ts", utc_now()}};
+    Json& tasks = changed["reprofile_tasks"];
+    if (!tasks.is_object()) tasks = Json::object();
+    tasks[key] = trace;
   });
 }
 

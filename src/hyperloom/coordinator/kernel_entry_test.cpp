@@ -12,6 +12,7 @@ namespace {
 using Spec_1_2_Session = SessionTest;
 using Spec_4_1_Entry = SessionTest;
 using Spec_4_2_Reprofile = SessionTest;
+using Spec_3_2_Session = SessionTest;
 using Spec_4_5 = SessionTest;
 using Spec_14_Session = SessionTest;
 using Names = std::vector<std::string>;
@@ -68,6 +69,25 @@ TEST_F(Spec_4_1_Entry, TheBranchesOfForgeComeInTheirOrder) {
   EXPECT_EQ(made->not_run("run_gemm_tuning"), "not_available");
 }
 
+TEST_F(Spec_4_1_Entry, TheRecordOfThePhaseSaysWhatBecameOfEachStep) {
+  auto variables = kForge;
+  variables["HYPERLOOM_SKIP_FUSION"] = "1";
+  const auto made = run({.variables = variables, .options = quick()});
+  const Json state = made->session.state();
+  const Json& record = state["phase_history"][1];
+  ASSERT_EQ(record["phase"], "KERNEL_AGENT");
+  const Json& entry = record["entry"];
+  EXPECT_EQ(entry["gemm_tuning"], Json({{"status", "failed"},
+                                        {"source", "kernel_entry_auto"},
+                                        {"error_class", "not_available"}}));
+  EXPECT_EQ(entry["fusion"], Json({{"status", "skipped"}, {"reason", "skip_switch"}}));
+  EXPECT_EQ(entry["collective"], Json({{"status", "skipped"}, {"reason", "single_rank"}}));
+  EXPECT_EQ(entry["batch"],
+            Json({{"status", "done"}, {"source", "kernel_entry_auto"}, {"batches", 1}}));
+  EXPECT_FALSE(state.contains("phase_entry")) << "it is of the phase that was left";
+  EXPECT_EQ(made->report()["phases"][1]["entry"], entry);
+}
+
 TEST_F(Spec_4_2_Reprofile, NothingThatChangedIsProfiledAgain) {
   run({.variables = kForge, .options = quick(), .model = drowned_model()});
   const auto again = [](Json& state) {
@@ -84,6 +104,32 @@ TEST_F(Spec_4_2_Reprofile, NothingThatChangedIsProfiledAgain) {
                             state["current_best"] = {{"extra_envs", {{"other", "1"}}}};
                           }});
   EXPECT_EQ(other->session.script().count("trace"), 1u);
+}
+
+TEST_F(Spec_4_2_Reprofile, ATaskThatHasRunIsUsedAgain) {
+  run({.variables = kForge, .options = quick(), .model = drowned_model()});
+  const auto again = [](Json& state) {
+    state["phase"] = "KERNEL_AGENT";
+    state["phase_entered"] = false;
+  };
+  // The throughput drifted, and what would be profiled is the same.
+  auto drifted = run({.variables = kForge, .options = quick(), .change = [&](Json& state) {
+                        again(state);
+                        state["last_reprofile"]["tput"] = 1.0;
+                      }});
+  EXPECT_EQ(drifted->not_run("reprofile"), "task_is_done");
+  EXPECT_EQ(drifted->session.script().count("trace"), 0u);
+  const Json before = drifted->session.state()["last_trace_analyze"]["roofline_snapshot_id"];
+  drifted.reset();
+  // Another setting was profiled in between: its analysis is replaced, from the trace of then.
+  const auto back = run({.variables = kForge, .options = quick(), .change = [&](Json& state) {
+                           again(state);
+                           state["last_reprofile"] = {{"task", "kernel_entry_g1_other"}};
+                         }});
+  EXPECT_EQ(back->session.script().count("trace"), 0u);
+  const Json state = back->session.state();
+  EXPECT_EQ(state["last_trace_analyze"]["roofline_snapshot_id"], before.get<int>() + 1);
+  EXPECT_TRUE(text_of(state["last_reprofile"], "task").starts_with("kernel_entry_g0_"));
 }
 
 TEST_F(Spec_4_2_Reprofile, ItsTaskIsNamedAfterStackAndConfiguration) {
@@ -146,6 +192,56 @@ TEST_F(Spec_4_5, WithoutAnAnalysisThereIsNoBatch) {
   EXPECT_EQ(std::ranges::count(asked, "run_optimization"), 0);
   EXPECT_NE(made->not_run("reprofile"), "");
   EXPECT_EQ(made->report()["outcome"], "no_gain");
+}
+
+// What a request of whoever started the program answers, in KERNEL of a session that has ended.
+Json typed(SessionRun& run, const std::string& kind, const Json& params) {
+  run.session.change([](Json& state) {
+    state["phase"] = "KERNEL_AGENT";
+    state["phase_entered"] = true;
+    state["session_seconds"] = 0.0;
+  });
+  const Environment environment(run.session.variables);
+  bus::Tasks tasks(bus::Database::open(run.session.layout().database(), environment).value());
+  Coordinator coordinator(*run.context, tasks, quick(), {});
+  return coordinator.request(kind, params).value();
+}
+
+TEST_F(Spec_3_2_Session, ADryRunIsForTheCommandLineAlone) {
+  Plan setup{.variables = kForge, .options = quick()};
+  setup.options.kernel = "work";
+  setup.envelopes = {kSilent, kSilent, kSilent,
+                     asks("run_optimization", {{"kernel_id", "k001"}, {"dry_run", true}}),
+                     hints("skip_to_sweep")};
+  const auto made = run(setup);
+  const Json denied = made->session.state()["policy_denial_history"];
+  ASSERT_EQ(denied.size(), 1u);
+  EXPECT_EQ(denied[0]["rule"], "payload");
+
+  EXPECT_EQ(typed(*made, "trace_analyze", {{"dry_run", true}})["dry_run"], true);
+  const Json ledger = made->session.state()["kernel_opt_task_attempts"];
+  const Json tried = typed(*made, "run_optimization",
+                           {{"kernel_id", "k001"}, {"dry_run", true}, {"micro_speedup", 1.3}});
+  EXPECT_EQ(tried["proposal"]["decision"], "NEEDS_REVIEW") << tried.dump(2);
+  EXPECT_EQ(tried["verification"]["micro_speedup"], 1.3);
+  EXPECT_EQ(made->session.state()["kernel_opt_task_attempts"], ledger);
+}
+
+TEST_F(Spec_3_2_Session, KernelsWithoutShapesAreTakenWhereTheSessionAllowsIt) {
+  Plan setup{.variables = kForge, .options = quick()};
+  setup.options.kernel_enabled = false;
+  const auto made = run(setup);
+  made->session.change([](Json& state) { state["kernel_enabled"] = true; });
+  Json row = {{"kernel_id", "k001"},
+              {"name", "work"},
+              {"source_function", "work"},
+              {"source_file", (made->session.tree() / "model.loom").string()},
+              {"reusable_native_kernel", true},
+              {"gpu_pct", 99.0}};
+  const Json params = {{"candidate", row}};
+  EXPECT_EQ(typed(*made, "run_optimization", params)["error_class"], "empty_kernel_shape");
+  made->session.change([](Json& state) { state["allow_empty_kernel_shape"] = true; });
+  EXPECT_NE(text_of(typed(*made, "run_optimization", params), "error_class"), "empty_kernel_shape");
 }
 
 TEST_F(Spec_14_Session, UnderTheDefaultOrderRequestsGoToGeakOrAreNotAvailable) {

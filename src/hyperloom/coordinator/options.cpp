@@ -45,6 +45,7 @@ void each_field(Options& o, Visit&& visit) {
   visit("kernel_cap_seconds", o.kernel_cap_seconds);
   visit("kernel_enabled", o.kernel_enabled);
   visit("auto_kernel_opt", o.auto_kernel_opt);
+  visit("allow_empty_kernel_shape", o.allow_empty_kernel_shape);
   visit("kernel", o.kernel);
   visit("seed", o.seed);
   visit("strict_phase", o.strict_phase);

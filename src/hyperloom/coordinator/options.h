@@ -14,7 +14,8 @@ struct Options {
   double kernel_cap_seconds = 0;      // absolute cap of KERNEL; 0 for none
   bool kernel_enabled = true;         // --no-kernel
   bool auto_kernel_opt = true;        // --no-auto-kernel-opt
-  std::string kernel;                 // only this one, by symbol; empty: whatever is worth it
+  bool allow_empty_kernel_shape = false;
+  std::string kernel;  // only this one, by symbol; empty: whatever is worth it
   uint64_t seed = 1;
   bool strict_phase = true;
   std::string transcript;  // file that is replayed in place of the scripted policy

@@ -10,6 +10,7 @@ TEST(Options, SurviveTheManifest) {
   options.budget_seconds = 90;
   options.kernel = "dense";
   options.auto_kernel_opt = false;
+  options.allow_empty_kernel_shape = true;
   options.seed = 17;
   const Options back = options_from(to_json(options)).value();
   EXPECT_EQ(to_json(back), to_json(options));

@@ -4,10 +4,12 @@
 #include <algorithm>
 
 #include "hyperloom/coordinator/session_testing.h"
+#include "hyperloom/core/child.h"
 
 namespace hyperloom::coordinator {
 namespace {
 
+using IR_4 = SessionTest;
 using Spec_1_1 = SessionTest;
 using Spec_2_4_Session = SessionTest;
 using Spec_4_7_Session = SessionTest;
@@ -19,6 +21,34 @@ std::string reason_of_leaving(const SessionRun& run, const std::string& phase) {
     if (row["phase"] == phase) return row["reason"];
   }
   return "";
+}
+
+TEST_F(IR_4, WhatAKilledRunLeftBehindIsEndedBeforeAnythingIsMeasured) {
+  const auto start = [](const std::string& token) {
+    ChildOptions options;
+    options.command = {"/bin/sh", "-c", "echo ready; exec sleep 1000"};
+    options.session_token = token;
+    auto child = Child::start(options);
+    EXPECT_TRUE(child) << child.error().message;
+    EXPECT_TRUE(child->read_line(Deadline::in_seconds(20), {}));
+    return std::move(*child);
+  };
+  const std::string token = (std::filesystem::canonical(folder_.path()) / "data/sessions/s1");
+  Child stray = start(token);
+  Child other = start(token + "-2");
+  bool measured_beside_it = false;
+  Plan setup{.variables = kForge, .options = quick()};
+  setup.options.kernel_enabled = false;
+  setup.before = [&](const std::string&) {
+    measured_beside_it = measured_beside_it || is_running(stray.process());
+  };
+  const auto made = run(setup);
+  EXPECT_FALSE(measured_beside_it);
+  EXPECT_FALSE(is_running(stray.process()));
+  EXPECT_TRUE(is_running(other.process())) << "it is of another session";
+  const Json actions = made->session.state()["recovery_actions"];
+  ASSERT_EQ(actions.size(), 1u);
+  EXPECT_EQ(actions[0], Json({{"action", "strays_ended"}, {"count", 1}}));
 }
 
 TEST_F(Spec_4_7_Session, WithoutATraceKernelIsNeverEntered) {

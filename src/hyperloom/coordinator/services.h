@@ -45,6 +45,7 @@ struct Services {
   std::function<bool()> closing;         // false when empty
   std::function<double()> seconds_left;  // unlimited when empty
   bool explore_enabled = true;
+  bool command_line = false;  // requests come from whoever started the program, not from a role
   std::vector<std::filesystem::path> trusted;  // the workload's tree, then the framework roots
   double heartbeat_seconds = 150;
 };

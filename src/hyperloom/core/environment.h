@@ -50,6 +50,7 @@ class Environment {
   double number(std::string_view name) const;
   // Whether it is set to a usable value.
   bool has(std::string_view name) const;
+  const std::map<std::string, std::string>& all() const { return values_; }
   // One "invalid_environment" for each variable whose value is not of its kind.
   std::vector<Error> check() const;
 

@@ -6,9 +6,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <fstream>
 #include <memory>
 #include <sstream>
+#include <thread>
 
 namespace hyperloom {
 namespace {
@@ -78,11 +80,16 @@ std::vector<ProcessId> processes_with_token(const std::string& token) {
 }
 
 size_t end_strays(const std::string& token) {
-  size_t count = 0;
+  constexpr int kPolls = 100;
+  constexpr std::chrono::milliseconds kPause{10};
+  std::vector<ProcessId> killed;
   for (const ProcessId& process : processes_with_token(token)) {
-    if (is_running(process) && kill(process.pid, SIGKILL) == 0) ++count;
+    if (is_running(process) && kill(process.pid, SIGKILL) == 0) killed.push_back(process);
   }
-  return count;
+  for (int i = 0; i < kPolls && std::ranges::any_of(killed, is_running); ++i) {
+    std::this_thread::sleep_for(kPause);
+  }
+  return killed.size();
 }
 
 }  // namespace hyperloom

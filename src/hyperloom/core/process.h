@@ -31,7 +31,7 @@ inline constexpr const char* kSessionTokenVariable = "HYPERLOOM_SESSION_TOKEN";
 // them.
 std::vector<ProcessId> processes_with_token(const std::string& token);
 // Ends what a killed run left: SIGKILL to each of them, after looking at pid and start time again.
-// The number of processes that were sent one.
+// Waits, a second at most, until they are gone. The number of processes that were sent one.
 size_t end_strays(const std::string& token);
 
 }  // namespace hyperloom

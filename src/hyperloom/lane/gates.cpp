@@ -17,7 +17,9 @@ bool one_of(const std::string& word, std::initializer_list<std::string_view> wor
 
 bool fusable_framework(const Json& state) {
   const std::string framework = text_of(state, "framework", "sglang");
-  return one_of(framework, {"sglang", "vllm", "vllm-aiter", "loom"});
+  // Only a workload that is issued here is a Loom program whose regions can be fused.
+  if (framework == "loom") return text_of(state, "workload_kind", "native") == "native";
+  return one_of(framework, {"sglang", "vllm", "vllm-aiter"});
 }
 
 bool settled(const Json& campaign) {
@@ -78,6 +80,14 @@ Gate fusion_gate(const Json& state, const Environment& environment) {
     return Gate::closed("settled");
   }
   return Gate::opened();
+}
+
+bool is_collective(const Json& row) {
+  const Json& contract = value_of(row, "kernel_contract");
+  const std::string op = text_of(row, "collective_op", text_of(contract, "collective_op"));
+  return text_of(contract, "kind") == "collective" ||
+         one_of(op, {"all_reduce", "reduce_scatter", "all_gather"}) ||
+         text_of(row, "candidate_source") == "nccl_summary" || flag_of(row, "is_multigpu");
 }
 
 bool eligible_collective(const Json& row) {

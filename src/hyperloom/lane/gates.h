@@ -33,6 +33,8 @@ Gate fusion_gate(const Json& state, const Environment& environment);
 Result<Gate> collective_gate(const Json& state, const Json& candidates,
                              const Environment& environment);
 
+// A row of a collective, which belongs to its lane alone, wherever the row came from.
+bool is_collective(const Json& row);
 // A collective row that the lane may take: reusable, with a source, and one of the three
 // operations.
 bool eligible_collective(const Json& row);

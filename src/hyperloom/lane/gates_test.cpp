@@ -59,6 +59,18 @@ TEST(Spec_4_2, GemmIsDueUntilItsStatusIsTerminal) {
   EXPECT_EQ(gemm_gate({{"framework", "script"}}, none).reason, "framework");
 }
 
+// Section 14: the gate of fusion.
+TEST(Spec_4_2, FusionIsOfferedToNativeProgramsAndToKnownServers) {
+  const auto gate = [](const char* kind, const char* framework) {
+    return fusion_gate(
+        {{"workload_kind", kind}, {"framework", framework}, {"last_profile_trace", "t"}},
+        Environment({}));
+  };
+  EXPECT_TRUE(gate("native", "loom").open);
+  EXPECT_EQ(gate("external", "loom").reason, "framework");
+  EXPECT_TRUE(gate("external", "vllm-aiter").open);
+}
+
 TEST(Spec_4_2, FusionNeedsAFrameworkATraceAndNoSettledResult) {
   const Environment none({});
   Json state = {{"framework", "loom"}, {"last_profile_trace", "trace.json"}};

@@ -237,7 +237,9 @@ class Handler {
     }
     const std::string workspace = text_of(payload_, "workspace_path");
     options.workspace = workspace.empty() ? context_.layout().session : fs::path(workspace);
-    options.allow_empty_kernel_shape = flag_of(payload_, "allow_empty_kernel_shape");
+    options.allow_empty_kernel_shape =
+        flag_of(payload_, "allow_empty_kernel_shape",
+                context_.state().get("allow_empty_kernel_shape") == Json(true));
     options.dry_run = flag_of(payload_, "dry_run");
     return options;
   }

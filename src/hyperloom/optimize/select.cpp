@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "hyperloom/lane/gates.h"
 #include "hyperloom/optimize/run_again.h"
 #include "hyperloom/optimize/task_key.h"
 
@@ -155,7 +155,7 @@ class Selector {
     if (dispatchable.is_boolean() && !dispatchable.get<bool>()) {
       return skip(row, SkipReason::ShapeNotDispatchable);
     }
-    if (is_collective(json)) return skip(row, SkipReason::CollectiveLane);
+    if (lane::is_collective(json)) return skip(row, SkipReason::CollectiveLane);
     if (!flag_of(json, "reusable_native_kernel")) return skip(row, SkipReason::NotReusable);
     if (source_of(json).empty()) skip(row, SkipReason::NoSource);
   }
@@ -373,15 +373,6 @@ double effective_share(const Json& row) {
 double effective_floor(const Json& row, const Environment& environment) {
   return std::max(environment.number("HYPERLOOM_KERNEL_OPT_MIN_GPU_PCT"),
                   number_of(row, "vendor_playbook_min_gpu_pct_floor"));
-}
-
-bool is_collective(const Json& row) {
-  static constexpr std::array kOps = {"all_reduce", "reduce_scatter", "all_gather"};
-  const std::string op =
-      text_of(row, "collective_op", text_of(value_of(row, "kernel_contract"), "collective_op"));
-  return text_of(value_of(row, "kernel_contract"), "kind") == "collective" ||
-         std::ranges::find(kOps, op) != kOps.end() ||
-         text_of(row, "candidate_source") == "nccl_summary" || flag_of(row, "is_multigpu");
 }
 
 Selection select_candidates(const Json& candidates, const Json& state,

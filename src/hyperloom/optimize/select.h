@@ -68,7 +68,5 @@ bool kernel_opt_work_remains(const task::Context& context, bool auto_kernel_opt_
 double effective_share(const Json& row);
 // max(HYPERLOOM_KERNEL_OPT_MIN_GPU_PCT, vendor_playbook_min_gpu_pct_floor), in percent.
 double effective_floor(const Json& row, const Environment& environment);
-// Kernels of several devices, which belong to the collective lane.
-bool is_collective(const Json& row);
 
 }  // namespace hyperloom::optimize

@@ -51,6 +51,7 @@ class Gate : public testing::Test {
 };
 
 using Spec_1_2_Gate = Gate;
+using Spec_3_2_Gate = Gate;
 using Spec_9 = Gate;
 using Spec_14_Gate = Gate;
 
@@ -202,6 +203,13 @@ TEST_F(Spec_9, FieldsOfTheCoordinatorAreRefusedByName) {
     flat.payload[field] = true;
     EXPECT_EQ(rule(flat), "payload");
     EXPECT_EQ(rule(request("integrate", {{field, nullptr}})), "");
+  }
+}
+
+TEST_F(Spec_3_2_Gate, WhoeverTypesARequestMaySetThem) {
+  situation_.command_line = true;
+  for (const char* field : {"rebuild_command", "base_tput", "dry_run"}) {
+    EXPECT_EQ(rule(request("integrate", {{field, 1}})), "") << field;
   }
 }
 

@@ -25,6 +25,7 @@ struct Situation {
   bool closing = false;           // only the report is still to come
   double seconds_left = 1e9;      // of the session
   bool explore_enabled = true;    // not --no-explore
+  bool command_line = false;      // the role speaks for whoever typed the request
   std::set<std::string> kinds;    // registered request kinds
   session::Layout layout;         // of this session
   std::vector<fs::path> trusted;  // the workload's tree, then the framework roots

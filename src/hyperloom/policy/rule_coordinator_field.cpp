@@ -29,7 +29,7 @@ std::string find_field(const Json& payload) {
 }  // namespace
 
 Objection rule_coordinator_field(const Intent& intent, const Situation& situation) {
-  if (intent.type != "request") return std::nullopt;
+  if (intent.type != "request" || situation.command_line) return std::nullopt;
   if (!situation.kinds.contains(text_of(intent.payload, "kind"))) return std::nullopt;
   const std::string field = find_field(intent.payload);
   if (field.empty()) return std::nullopt;

@@ -106,12 +106,19 @@ bool is_choice(std::string_view choices, std::string_view word) {
   return false;
 }
 
+bool is_file_name(std::string_view name) {
+  return !name.starts_with('.') && name.find_first_of(std::string_view("/\\\0", 3)) == name.npos;
+}
+
 // What is wrong with a value of the right type, or "".
 std::string breach(const FieldRow& row, const Json& value, bool dry_run) {
   if (row.constraint.empty()) return "";
   if (row.constraint == "> 0" && !(value.get<double>() > 0)) return "is not above 0";
   if (row.constraint == ">= 0" && !(value.get<double>() >= 0)) return "is below 0";
   if (row.constraint == "dry_run" && !dry_run) return "counts only beside 'dry_run': true";
+  if (row.constraint == "file name" && !is_file_name(value.get<std::string>())) {
+    return "is no plain file name";
+  }
   if (row.constraint.find('|') != std::string_view::npos &&
       !is_choice(row.constraint, value.get<std::string>())) {
     return fmt::format("is none of {}", row.constraint);

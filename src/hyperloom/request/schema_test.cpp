@@ -64,6 +64,16 @@ TEST(Spec_3, ValueOfTheTypeIsTakenAsItIs) {
   }
 }
 
+TEST(Spec_3, AFileNameLeadsNowhereElse) {
+  for (const char* name : {"../../../x.json", "/etc/x.json", "a/b.json", "..", ".hidden", "a\\b"}) {
+    const auto checked = check("trace_analyze", {{"roofline_output_name", name}});
+    ASSERT_FALSE(checked) << name;
+    EXPECT_EQ(checked.error().error_class, "invalid_payload");
+    EXPECT_TRUE(checked.error().message.starts_with("'roofline_output_name'"));
+  }
+  EXPECT_TRUE(check("trace_analyze", {{"roofline_output_name", "after-1.json"}}));
+}
+
 TEST(Spec_3, AliasIsCheckedLikeIntegrate) {
   EXPECT_EQ(check("apply_patch", {{"skip_rebuild", "yes"}}).error().error_class, "invalid_payload");
   EXPECT_TRUE(check("apply_patch", {{"skip_rebuild", true}}));

@@ -9,8 +9,10 @@
 
 #include "hyperloom/core/durable.h"
 #include "hyperloom/core/fault.h"
+#include "hyperloom/lane/gates.h"
 #include "hyperloom/trace/candidates.h"
 #include "hyperloom/trace/chrome.h"
+#include "hyperloom/trace/enrich.h"
 #include "hyperloom/trace/input.h"
 #include "loom/base/hash.h"
 
@@ -81,8 +83,11 @@ Result<void> save_text(const fs::path& path, std::string_view text) {
   fault_point("analysis file " + path.filename().string());
   return write_durable(path, text);
 }
+std::string file_text(const Json& document) {
+  return document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 Result<void> save(const fs::path& path, const Json& document) {
-  return save_text(path, document.dump(2, ' ', false, Json::error_handler_t::replace) + "\n");
+  return save_text(path, file_text(document));
 }
 
 // Measured once in a session, whatever the number of analyses and resumes.
@@ -124,9 +129,12 @@ std::string analysis_text(const Json& candidates) {
   return text;
 }
 
+std::string route_of(const Json& payload, const Environment& environment) {
+  return text_of(payload, "analysis_route", environment.text("HYPERLOOM_TRACE_ANALYSIS_ROUTE"));
+}
+
 void check_route(const Json& payload, const Environment& environment, Json& warnings) {
-  const std::string route =
-      text_of(payload, "analysis_route", environment.text("HYPERLOOM_TRACE_ANALYSIS_ROUTE"));
+  const std::string route = route_of(payload, environment);
   for (const char* known : {"", "agent", "deterministic", "bypass"}) {
     if (route == known) return;
   }
@@ -179,7 +187,8 @@ class Analysis {
 
     Json artifact = candidates(input->dispatches, surroundings(*peaks));
     artifact["dry_run"] = dry_run();
-    for (Json& row : artifact["hot_kernels"]) row["trace_report_path"] = report_path().string();
+    const Json best = context_.state().get("current_best");
+    enrich(artifact["hot_kernels"], best, context_.environment, report_path());
     Json& warnings = artifact["trace_health_warnings"];
     for (Json& warning : input->warnings) warnings.push_back(std::move(warning));
     check_route(payload_, context_.environment, warnings);
@@ -225,6 +234,9 @@ class Analysis {
         payload_, "top_k",
         static_cast<double>(context_.environment.integer("HYPERLOOM_KERNEL_CANDIDATES_TOP_K")));
     around.top_k = std::max<int64_t>(1, static_cast<int64_t>(top));
+    if (route_of(payload_, context_.environment) == "bypass") {
+      around.top_k = std::clamp<int64_t>(around.top_k, 10, 15);
+    }
     return around;
   }
 
@@ -315,25 +327,27 @@ class Analysis {
   }
 
   Json result(const Json& artifact, const std::string& input, const std::string& hash) const {
-    return {{"status", "ok"},
-            {"dry_run", false},
-            {"framework", "loom"},
-            {"trace_input", input},
-            {"steady_state_trace", input},
-            {"candidates_path", layout_.candidates().string()},
-            {"artifact_paths", {{"kernel_candidates", layout_.candidates().string()}}},
-            {"kernel_roofline_path", roofline_path().string()},
-            {"hot_kernels", artifact["hot_kernels"]},
-            {"skipped_kernels", artifact["skipped_kernels"]},
-            {"task_groups", artifact["task_groups"]},
-            {"reusable_native_kernel_ids", artifact["reusable_native_kernel_ids"]},
-            {"trace_health_warnings", artifact["trace_health_warnings"]},
-            {"trace_report_path", report_path().string()},
-            {"analysis_md_path", analysis_path().string()},
-            {"analysis_md_text", analysis_text(artifact)},
-            {"roofline_snapshot_id", snapshot_},
-            {"run_id", run_id_},
-            {"tree_hash", hash}};
+    return {
+        {"status", "ok"},
+        {"dry_run", false},
+        {"framework", "loom"},
+        {"trace_input", input},
+        {"steady_state_trace", input},
+        {"candidates_path", layout_.candidates().string()},
+        {"analysis_key", lane::analysis_key(layout_.candidates().string(), file_text(artifact))},
+        {"artifact_paths", {{"kernel_candidates", layout_.candidates().string()}}},
+        {"kernel_roofline_path", roofline_path().string()},
+        {"hot_kernels", artifact["hot_kernels"]},
+        {"skipped_kernels", artifact["skipped_kernels"]},
+        {"task_groups", artifact["task_groups"]},
+        {"reusable_native_kernel_ids", artifact["reusable_native_kernel_ids"]},
+        {"trace_health_warnings", artifact["trace_health_warnings"]},
+        {"trace_report_path", report_path().string()},
+        {"analysis_md_path", analysis_path().string()},
+        {"analysis_md_text", analysis_text(artifact)},
+        {"roofline_snapshot_id", snapshot_},
+        {"run_id", run_id_},
+        {"tree_hash", hash}};
   }
 
   Result<void> status(const std::string& state, const std::string& step, const std::string& error) {
@@ -372,6 +386,23 @@ class Analysis {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
+// Collectives are their lane's, so nobody else is offered them.
+void withhold_collectives(Json& last, const Json& rows) {
+  Json withheld = Json::array();
+  for (const Json& row : rows) {
+    if (lane::is_collective(row)) withheld.push_back(text_of(row, "kernel_id"));
+  }
+  if (withheld.empty()) return;
+  Json kept = Json::array();
+  for (const Json& id : value_of(last, "reusable_native_kernel_ids")) {
+    if (std::ranges::find(withheld, id) == withheld.end()) kept.push_back(id);
+  }
+  last["reusable_native_kernel_ids"] = std::move(kept);
+  last["trace_health_warnings"].push_back({{"code", "collective_lane_withheld_kernels"},
+                                           {"message", "collectives are left to their lane"},
+                                           {"kernel_ids", std::move(withheld)}});
+}
+
 Json first_of(const Json& rows, size_t count) {
   Json kept = Json::array();
   for (const Json& row : rows) {
@@ -405,7 +436,10 @@ Result<std::string> profile(const task::Context& context, const std::string& tag
 }
 
 Json trace_analyze(const Json& payload, const task::Context& context) {
-  return Analysis(payload, context).run();
+  task::Context limited = context;
+  const double seconds = 60 * number_of(payload, "budget_minutes", 60);
+  limited.deadline = context.deadline.earlier(Deadline::in_seconds(seconds));
+  return Analysis(payload, limited).run();
 }
 
 void record_trace_analyze(Json& state, const Json& payload, const Json& result) {
@@ -415,9 +449,13 @@ void record_trace_analyze(Json& state, const Json& payload, const Json& result) 
   for (const char* field :
        {"trace_input", "steady_state_trace", "candidates_path", "kernel_roofline_path",
         "task_groups", "reusable_native_kernel_ids", "trace_health_warnings", "analysis_md_path",
-        "analysis_md_text", "roofline_snapshot_id", "tree_hash"}) {
+        "analysis_md_text", "analysis_key", "roofline_snapshot_id", "tree_hash"}) {
     if (result.contains(field)) last[field] = result[field];
   }
+  withhold_collectives(last, value_of(result, "hot_kernels"));
+  // What was asked for, where that is a folder or another name of the file.
+  const std::string asked = text_of(payload, "trace_input", text_of(payload, "trace_dir"));
+  if (!asked.empty() && asked != text_of(last, "trace_input")) last["trace_dir"] = asked;
   last["hot_kernels_top15"] = first_of(value_of(result, "hot_kernels"), 15);
   last["kernel_roofline_top15"] = last["hot_kernels_top15"];
   last["skipped_kernels_top"] = first_of(value_of(result, "skipped_kernels"), 15);

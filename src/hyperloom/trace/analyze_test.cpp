@@ -205,6 +205,77 @@ TEST_F(Analyze, Spec_11_TheIdleGateMovesWithItsVariable) {
   EXPECT_EQ(text_of(analyze(payload)["hot_kernels"][0], "blocked_by"), "high_gpu_idle_pct");
 }
 
+TEST_F(Analyze, Spec_3_1_TheBypassRouteKeepsTenToFifteenRows) {
+  std::string source;
+  for (int i = 0; i < 20; ++i) source += "// fake: kernel k" + std::to_string(i) + " 100\n";
+  session_.write("tree/model.loom", source);
+  const std::string trace = *profile(session_.context(), "many");
+  const auto rows = [&](const std::string& route, int top_k) {
+    return analyze(
+               {{"trace_input", trace}, {"analysis_route", route}, {"top_k", top_k}})["hot_kernels"]
+        .size();
+  };
+  EXPECT_EQ(rows("bypass", 2), 10u);
+  EXPECT_EQ(rows("bypass", 12), 12u);
+  EXPECT_EQ(rows("bypass", 100), 15u);
+  EXPECT_EQ(rows("deterministic", 2), 2u);
+}
+
+TEST_F(Analyze, Spec_3_1_TheBudgetEndsTheWait) {
+  const std::string trace = *profile(session_.context(), "p");
+  auto measuring = session_.lanes().acquire("benchmark_lane", "other", Deadline(), {});
+  ASSERT_TRUE(measuring) << measuring.error().message;
+  const Json result =
+      trace_analyze({{"trace_input", trace}, {"budget_minutes", 0.002}}, session_.context());
+  EXPECT_EQ(result["status"], "failed");
+  EXPECT_NE(text_of(result, "error_class"), "");
+}
+
+TEST_F(Analyze, Spec_3_1_AFolderIsRememberedAsWhatWasAskedFor) {
+  const fs::path trace = *profile(session_.context(), "p");
+  const Json payload = {{"trace_dir", trace.parent_path().string()}};
+  const Json result = trace_analyze(payload, session_.context());
+  ASSERT_EQ(result["status"], "ok") << result;
+  session_.change([&](Json& state) { record_trace_analyze(state, payload, result); });
+  const Json last = session_.state()["last_trace_analyze"];
+  EXPECT_EQ(last["trace_dir"], payload["trace_dir"]);
+  EXPECT_EQ(last["trace_input"], trace.string());
+}
+
+TEST_F(Analyze, Spec_3_1_RowsSayWhatTheirKernelsRunUnder) {
+  fs::create_directories(folder_.path() / "own");
+  task::FakeSession own(folder_.path() / "own");
+  own.variables = {{"TRITON_X", "its"},          {"VLLM_API_KEY", "hidden"}, {"CONC", "8"},
+                   {"AITER_token", "hidden"},    {"HOME", "/root"},          {"CONCH", "no"},
+                   {"CUDA_VISIBLE_DEVICES", "0"}};
+  own.write("tree/model.loom", kSource);
+  own.start({"model.loom"});
+  own.change([](Json& state) {
+    state["current_best"] = {{"extra_envs", {{"TRITON_X", "mine"}, {"tile", "4"}}},
+                             {"extra_server_args", "--fast"}};
+  });
+  const auto trace = profile(own.context(), "p");
+  ASSERT_TRUE(trace) << trace.error().message;
+  const Json row = trace_analyze({{"trace_input", *trace}}, own.context())["hot_kernels"][0];
+  EXPECT_EQ(row["env_vars"],
+            Json({{"TRITON_X", "mine"}, {"CONC", "8"}, {"CUDA_VISIBLE_DEVICES", "0"}}));
+  EXPECT_EQ(row["runtime_args"], "--fast");
+  EXPECT_TRUE(fs::exists(text_of(row, "trace_report_path")));
+  EXPECT_EQ(document(own.layout().candidates())["hot_kernels"][0], row);
+}
+
+TEST_F(Analyze, Spec_4_2_AnotherAnalysisHasAnotherKey) {
+  const auto key = [&] { return text_of(session_.state()["last_trace_analyze"], "analysis_key"); };
+  analyze();
+  const std::string first = key();
+  EXPECT_TRUE(first.starts_with(session_.layout().candidates().string())) << first;
+  analyze();
+  EXPECT_EQ(key(), first);
+  session_.write("tree/model.loom", std::string(kSource) + "// fake: kernel more 100\n");
+  analyze();
+  EXPECT_NE(key(), first);
+}
+
 TEST_F(Analyze, Spec_4_8_AProfileIsAChromeTraceOfTheRuntimesOwnTimes) {
   const auto path = profile(session_.context(), "first");
   ASSERT_TRUE(path) << path.error().message;

@@ -362,6 +362,24 @@ TEST(Spec_3_1, ADryRunChangesNothing) {
   EXPECT_EQ(state, Json::object());
 }
 
+// Section 14: collective with nccl_summary, and one of several devices.
+TEST(Spec_3_1, CollectivesAreNotOfferedToAnybodyElse) {
+  Json state = Json::object();
+  record_trace_analyze(
+      state, {},
+      {{"reusable_native_kernel_ids", {"k001", "k002", "k003"}},
+       {"trace_health_warnings", Json::array()},
+       {"hot_kernels",
+        {{{"kernel_id", "k001"}},
+         {{"kernel_id", "k002"}, {"candidate_source", "nccl_summary"}, {"is_multigpu", true}},
+         {{"kernel_id", "k003"}, {"kernel_contract", {{"kind", "collective"}}}}}}});
+  const Json& last = state["last_trace_analyze"];
+  EXPECT_EQ(last["reusable_native_kernel_ids"], Json({"k001"}));
+  ASSERT_EQ(last["trace_health_warnings"].size(), 1u);
+  EXPECT_EQ(last["trace_health_warnings"][0]["code"], "collective_lane_withheld_kernels");
+  EXPECT_EQ(last["trace_health_warnings"][0]["kernel_ids"], Json({"k002", "k003"}));
+}
+
 TEST(Spec_3_1, SnapshotsKeepTheFirstAndTheNewest) {
   Json state = {{"baseline_tput", 10.0}};
   for (int i = 1; i <= 60; ++i) {

@@ -176,9 +176,11 @@ Result<std::vector<Dispatch>> NativeBench::trace(const std::string& name) {
   return dispatches;
 }
 
-Result<std::unique_ptr<NativeBench>> start_worker(const Description& description, double timeout,
+Result<std::unique_ptr<NativeBench>> start_worker(const Description& description,
+                                                  const std::string& token, double timeout,
                                                   std::stop_token stop) {
   ChildOptions options;
+  options.session_token = token;
   options.command = worker_command();
   // Lines hold traces, at most; what a worker says on the way is cut to the same size.
   options.output_limit = size_t{64} << 20;
@@ -217,14 +219,14 @@ std::vector<fs::path> NativeWorkload::files() const {
 
 Result<std::unique_ptr<Bench>> NativeWorkload::start(double call_timeout_seconds,
                                                      std::stop_token stop) const {
-  auto bench = start_worker(description_, call_timeout_seconds, std::move(stop));
+  auto bench = start_worker(description_, token_, call_timeout_seconds, std::move(stop));
   if (!bench) return std::unexpected(bench.error());
   return std::unique_ptr<Bench>(std::move(*bench));
 }
 
 Result<Json> NativeWorkload::measure_peaks(std::stop_token stop) const {
   constexpr double kMostSeconds = 120;
-  auto bench = start_worker(description_, kMostSeconds, std::move(stop));
+  auto bench = start_worker(description_, token_, kMostSeconds, std::move(stop));
   if (!bench) return std::unexpected(bench.error());
   auto answer = (*bench)->call({{"op", "peaks"}});
   if (!answer) return std::unexpected(answer.error());

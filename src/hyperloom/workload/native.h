@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "hyperloom/core/child.h"
 #include "hyperloom/workload/description.h"
@@ -21,10 +22,12 @@ class NativeWorkload final : public Workload {
   std::string device() const override { return "cpu:0"; }
   Result<std::unique_ptr<Bench>> start(double call_timeout_seconds,
                                        std::stop_token stop) const override;
+  void mark_processes(const std::string& token) override { token_ = token; }
   Result<Json> measure_peaks(std::stop_token stop) const override;
 
  private:
   Description description_;
+  std::string token_;
 };
 
 // The command that starts a worker: HYPERLOOM_WORKER from the environment, or this very program,

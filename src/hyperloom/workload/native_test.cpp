@@ -1,5 +1,6 @@
 // Real programs in real worker processes.
 #include "hyperloom/workload/native.h"
+#include "hyperloom/core/process.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -253,6 +254,13 @@ TEST_F(Native, AProgramThatNeverEndsHangsOnlyItsWorker) {
   const auto value = bench->throughput("a", 0.01);
   ASSERT_FALSE(value);
   EXPECT_EQ(value.error().error_class, "workload_hung");
+}
+
+TEST_F(Native, Spec_12_ItsWorkersCarryTheTokenOfTheSession) {
+  const std::string token = (folder() / "sessions/one").string();
+  workload_->mark_processes(token);
+  const auto bench = start();
+  EXPECT_EQ(processes_with_token(token).size(), 1u);
 }
 
 TEST_F(Native, AStopEndsACallAtOnce) {

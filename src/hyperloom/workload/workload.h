@@ -97,6 +97,9 @@ class Workload {
   // A fresh process. `deadline` bounds each single call on it besides the call's own limits.
   virtual Result<std::unique_ptr<Bench>> start(double call_timeout_seconds,
                                                std::stop_token stop) const = 0;
+  // Every process that it starts from here on carries `token` (core/process.h), by which the next
+  // owner of the session finds those that outlived this one.
+  virtual void mark_processes(const std::string& /*token*/) {}
   // What the device can do at most, measured there in a fresh process: rows of {name, value, unit,
   // device, method, threads, ts} (peaks.h). Errors: "not_available" where nothing measures it,
   // those of a bench.
