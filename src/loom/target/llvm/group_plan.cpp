@@ -4,6 +4,7 @@
 
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
+#include "loom/target/llvm/item_strides.h"
 #include "loom/target/llvm/plan.h"
 
 namespace loom {
@@ -48,10 +49,17 @@ bool calls_meeting(const Module& module, OpId op) {
   return found;
 }
 
+// Enough workitems along x to make vectors of.
+bool has_lanes(const WorkgroupSize& size) { return size[0] && *size[0] >= 4; }
+
 class Planner {
  public:
-  Planner(const Module& module, OpId kernel, GroupRefusal& refusal)
-      : module_(module), kernel_(kernel), refusal_(refusal) {}
+  Planner(const Module& module, OpId kernel, const WorkgroupSize& size, GroupRefusal& refusal)
+      : module_(module),
+        kernel_(kernel),
+        refusal_(refusal),
+        strides_(module, kernel, size),
+        has_lanes_(has_lanes(size)) {}
 
   std::optional<GroupPlan> run() {
     mark_meetings();
@@ -104,6 +112,25 @@ class Planner {
            names_once(op);
   }
 
+  // A load of the same element by all workitems, with nothing in front of it that writes: whoever
+  // else wrote the element since the workitems last met would be in a race with it.
+  bool is_uniform_load(OpId op, const std::vector<GroupPart>& parts) const {
+    if (module_.op(op).kind != ViewLoad ||
+        (flags_of(module_, op, attr_slot(ViewLoad, "flags")) & kVolatile) != 0) {
+      return false;
+    }
+    const bool behind_writes =
+        !parts.empty() && parts.back().kind == GroupPart::Kind::Items &&
+        !std::ranges::all_of(parts.back().ops, [&](OpId before) { return only_reads(before); });
+    return !behind_writes && std::ranges::all_of(module_.operands(op), [&](ValueId value) {
+      return computed_once(value);
+    });
+  }
+  bool only_reads(OpId op) const {
+    const Effect effect = op_info(module_.op(op).kind).effect;
+    return module_.op(op).region_count == 0 && (effect == Effect::Pure || effect == Effect::Read);
+  }
+
   // Extents that the results' types name.
   bool names_once(OpId op) const {
     for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
@@ -131,7 +158,9 @@ class Planner {
       if (op_info(module_.op(op).kind).has(trait::Terminator)) continue;
       if (meets_.contains(op.index())) {
         if (!add_meeting(op, parts)) return false;
-      } else if (is_uniform(op)) {
+      } else if (runs_in_step(op)) {
+        if (!add_loop(op, parts)) return false;
+      } else if (is_uniform(op) || is_uniform_load(op, parts)) {
         // Nothing that a part before it does can change it.
         results_once(op);
         parts.push_back({.kind = GroupPart::Kind::Uniform, .op = op});
@@ -152,19 +181,34 @@ class Planner {
     return behind_items ? before - 1 : before;
   }
 
+  bool runs_in_step(OpId op) const {
+    if (module_.op(op).kind != ScfFor || !has_lanes_ || !strides_.gains_in_step(op)) return false;
+    return !inside_lag_ || lag_of(op) == 0;
+  }
+  int64_t lag_of(OpId loop) const {
+    return strides_.of(operand_group(module_, loop, operand_slot(ScfFor, "lo"))[0]).value_or(0);
+  }
+
+  bool add_loop(OpId op, std::vector<GroupPart>& parts) {
+    GroupPart part{.kind = GroupPart::Kind::For, .op = op};
+    if (!meets_.contains(op.index())) part.lag = lag_of(op);
+    const RegionId body = module_.op_region(op, region_slot(ScfFor, "body"));
+    const auto args = module_.args(body);
+    if (part.lag == 0) once_.insert(args[0].index());
+    for (const ValueId carried : args.subspan(1)) add_slot(carried);
+    results_in_slots(op);
+    const bool around = inside_lag_;
+    inside_lag_ = around || part.lag != 0;
+    const bool good = split(body, part.inner);
+    inside_lag_ = around;
+    parts.push_back(std::move(part));
+    return good;
+  }
+
   bool add_meeting(OpId op, std::vector<GroupPart>& parts) {
     switch (module_.op(op).kind) {
-      case ScfFor: {
-        GroupPart part{.kind = GroupPart::Kind::For, .op = op};
-        const RegionId body = module_.op_region(op, region_slot(ScfFor, "body"));
-        const auto args = module_.args(body);
-        once_.insert(args[0].index());
-        for (const ValueId carried : args.subspan(1)) add_slot(carried);
-        results_in_slots(op);
-        if (!split(body, part.inner)) return false;
-        parts.push_back(std::move(part));
-        return true;
-      }
+      case ScfFor:
+        return add_loop(op, parts);
       case ScfIf: {
         GroupPart part{.kind = GroupPart::Kind::If, .op = op};
         results_in_slots(op);
@@ -239,11 +283,11 @@ class Planner {
     const auto home = home_.find(value.index());
     if (home != home_.end() && home->second != user) add_slot(value);
   }
-  void need_all(OpId op) {
+  void need_all(OpId op, const GroupPart* user = nullptr) {
     if (!op.valid()) return;
     for (const ValueId value : module_.operands(op)) {
-      need(value, nullptr);
-      extents_of(value, [&](ValueId extent) { need(extent, nullptr); });
+      need(value, user);
+      extents_of(value, [&](ValueId extent) { need(extent, user); });
     }
   }
   void use(const std::vector<GroupPart>& parts) {
@@ -252,7 +296,7 @@ class Planner {
       if (!part.op.valid()) continue;
       need_all(part.op);
       for (unsigned i = 0; i < module_.op(part.op).region_count; ++i) {
-        need_all(terminator(module_.op_region(part.op, i)));
+        need_all(terminator(module_.op_region(part.op, i)), part.yielding());
       }
       use(part.inner);
       use(part.other);
@@ -281,6 +325,9 @@ class Planner {
   const Module& module_;
   OpId kernel_;
   GroupRefusal& refusal_;
+  const ItemStrides strides_;
+  const bool has_lanes_;
+  bool inside_lag_ = false;
   std::unordered_set<uint32_t> meets_;  // by OpId index
   std::unordered_set<uint32_t> once_;   // by ValueId index
   std::unordered_map<uint32_t, const GroupPart*> home_;
@@ -297,8 +344,19 @@ bool workitems_meet(const Module& module, OpId kernel) {
   return found;
 }
 
-std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, GroupRefusal& refusal) {
-  return Planner(module, kernel, refusal).run();
+bool has_loops_in_step(const Module& module, OpId kernel, const WorkgroupSize& size) {
+  if (!has_lanes(size)) return false;
+  const ItemStrides strides(module, kernel, size);
+  bool found = false;
+  for_each_op(module, module.op_region(kernel, region_slot(KernelDef, "body")), [&](OpId op) {
+    found = found || (module.op(op).kind == ScfFor && strides.gains_in_step(op));
+  });
+  return found;
+}
+
+std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, const WorkgroupSize& size,
+                                    GroupRefusal& refusal) {
+  return Planner(module, kernel, size, refusal).run();
 }
 
 }  // namespace loom

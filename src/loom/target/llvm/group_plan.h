@@ -3,9 +3,12 @@
 //
 // A part ends wherever workitems meet. What one part computes and another one needs is kept in a
 // slot for each workitem; what is the same for all workitems is computed once, between the parts.
-// Structured control that a meeting stands in is uniform, so it goes around whole parts.
+// Structured control that a meeting stands in is uniform, so it goes around whole parts; so do
+// loops that gain by it (item_strides.h), whose last rounds are not for all workitems when they
+// lag.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -24,16 +27,23 @@ struct GroupPart {
     Items,    // operations that each workitem runs by itself
     Uniform,  // one operation that is run once
     Meeting,  // one collective of the workgroup, or a barrier
-    For,      // a loop around `inner`
+    For,      // a loop around `inner` that all workitems run in step
     If,       // a choice between `inner` and `other`
   };
   Kind kind = Kind::Items;
   OpId op;                      // of all but Items
+  int64_t lag = 0;              // For: how much more the loop's number is one workitem further in x
   std::vector<OpId> ops;        // of Items
   std::vector<ValueId> reads;   // Items: from slots, in first-use order
   std::vector<ValueId> writes;  // Items: to slots
   std::vector<GroupPart> inner;
   std::vector<GroupPart> other;
+
+  // The part of items that passes on what the loop carries, if one is the last of the round.
+  const GroupPart* yielding() const {
+    const bool yields = kind == Kind::For && !inner.empty() && inner.back().kind == Kind::Items;
+    return yields ? &inner.back() : nullptr;
+  }
 };
 
 struct GroupPlan {
@@ -47,12 +57,18 @@ struct GroupPlan {
 // Whether the kernel's workitems meet anywhere, calls that are inlined included.
 bool workitems_meet(const Module& module, OpId kernel);
 
+using WorkgroupSize = std::array<std::optional<uint64_t>, 3>;
+
+// Whether some loop of the kernel gains by being run in step.
+bool has_loops_in_step(const Module& module, OpId kernel, const WorkgroupSize& size);
+
 // Why a kernel cannot be run in parts, and where.
 struct GroupRefusal {
   OpId op;
   std::string_view detail;
 };
 // `kernel` is verified and its body present.
-std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, GroupRefusal& refusal);
+std::optional<GroupPlan> plan_group(const Module& module, OpId kernel, const WorkgroupSize& size,
+                                    GroupRefusal& refusal);
 
 }  // namespace loom

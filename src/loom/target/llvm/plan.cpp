@@ -376,22 +376,32 @@ bool Planner::scan(OpId root) {
 // Workitems that meet run part by part, which takes room for all of them.
 bool Planner::plan_meetings(KernelPlan& kernel) {
   const auto items = kernel.items();
-  if (!workitems_meet(module_, kernel.kernel) || items == 1u) return true;
+  if (items == 1u) return true;
+  bool exits = false;
+  for_each_nested(module_, kernel.kernel,
+                  [&](OpId op) { exits = exits || module_.op(op).kind == KernelExit; });
+  GroupRefusal refusal;
+  const auto fits = [&] {
+    return *items * (slot_bytes(*kernel.group) + kernel.private_bytes) + kernel.workgroup_bytes <=
+           kMaxPrivateBytes;
+  };
+  if (!workitems_meet(module_, kernel.kernel)) {
+    if (!items || *items > kMaxMeetingItems || exits ||
+        !has_loops_in_step(module_, kernel.kernel, kernel.size)) {
+      return true;
+    }
+    kernel.group = plan_group(module_, kernel.kernel, kernel.size, refusal);
+    if (kernel.group && !fits()) kernel.group.reset();
+    return true;
+  }
   if (!items) return reject(kernel.kernel, "with a barrier and a workgroup size that is not exact");
   if (*items > kMaxMeetingItems) {
     return reject(kernel.kernel, "with a barrier and more than 1024 workitems in a workgroup");
   }
-  bool exits = false;
-  for_each_nested(module_, kernel.kernel,
-                  [&](OpId op) { exits = exits || module_.op(op).kind == KernelExit; });
   if (exits) return reject(kernel.kernel, "with a barrier and kernel.exit");
-  GroupRefusal refusal;
-  kernel.group = plan_group(module_, kernel.kernel, refusal);
+  kernel.group = plan_group(module_, kernel.kernel, kernel.size, refusal);
   if (!kernel.group) return reject(refusal.op, refusal.detail);
-  const uint64_t bytes =
-      *items * (slot_bytes(*kernel.group) + kernel.private_bytes) + kernel.workgroup_bytes;
-  if (bytes <= kMaxPrivateBytes) return true;
-  return reject(kernel.kernel, "with more than 1 MiB of values across its barriers");
+  return fits() || reject(kernel.kernel, "with more than 1 MiB of values across its barriers");
 }
 
 // At most what the slots of one workitem take.

@@ -40,6 +40,8 @@ class Entry : public KernelQueries, public ItemLoops {
   uint64_t private_copies() const override { return plan_.group ? *plan_.items() : 1; }
   llvm::Value* private_copy() override { return flat_; }
   void each_item(const std::function<void(llvm::Value* flat)>& body) override;
+  llvm::Value* along_x() override { return item_[0]; }
+  uint64_t most_along_x() const override { return plan_.size[0].value_or(1) - 1; }
 
  private:
   void start(const std::string& name);

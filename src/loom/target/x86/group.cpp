@@ -67,18 +67,19 @@ class Parts {
   // Moves values to slots, for each workitem all at once.
   void move(std::span<const ValueId> from, std::span<const ValueId> to) {
     if (from.empty()) return;
-    loops_.each_item([&](llvm::Value* flat) {
-      std::vector<Values> moved;
-      for (const ValueId value : from) moved.push_back(load(value, flat));
-      for (size_t i = 0; i < to.size(); ++i) store(to[i], moved[i], flat);
-    });
+    each_active([&](llvm::Value* flat) { move(from, to, flat); });
+  }
+  void move(std::span<const ValueId> from, std::span<const ValueId> to, llvm::Value* flat) {
+    std::vector<Values> moved;
+    for (const ValueId value : from) moved.push_back(load(value, flat));
+    for (size_t i = 0; i < to.size(); ++i) store(to[i], moved[i], flat);
   }
 
-  void emit(const std::vector<GroupPart>& parts) {
+  void emit(std::span<const GroupPart> parts) {
     for (const GroupPart& part : parts) {
       switch (part.kind) {
         case GroupPart::Kind::Items:
-          emit_items(part);
+          emit_items(part, {}, {});
           break;
         case GroupPart::Kind::Uniform:
           lowering_.lower_whole(part.op);
@@ -96,11 +97,51 @@ class Parts {
     }
   }
 
-  void emit_items(const GroupPart& part) {
+  // A loop in which workitems lag, while its rounds are emitted.
+  struct Lag {
+    ValueId number;
+    llvm::Value* first;  // of the first workitem
+    int64_t stride;
+    llvm::Value* high;
+    bool is_last;  // a round in which some workitems may be behind the end
+  };
+  llvm::Value* number_of_item() {
+    auto& b = builder_;
+    return b.CreateAdd(lag_->first,
+                       b.CreateMul(loops_.along_x(),
+                                   b.getInt64(static_cast<uint64_t>(lag_->stride)), "", true, true),
+                       "", false, true);
+  }
+  // All workitems but those that are behind the end of the loop around.
+  void each_active(const std::function<void(llvm::Value* flat)>& body) {
+    if (!lag_ || !lag_->is_last) return loops_.each_item(body);
     loops_.each_item([&](llvm::Value* flat) {
+      auto& b = builder_;
+      // The distance is compared, so that nothing is computed past the domain.
+      llvm::Value* const behind =
+          b.CreateMul(loops_.along_x(), b.getInt64(static_cast<uint64_t>(lag_->stride)));
+      llvm::Value* const left = b.CreateSub(lag_->high, lag_->first);
+      llvm::BasicBlock* const inside = block();
+      llvm::BasicBlock* const after = block();
+      b.CreateCondBr(b.CreateICmpULT(behind, left), inside, after);
+      b.SetInsertPoint(inside);
+      body(flat);
+      b.CreateBr(after);
+      b.SetInsertPoint(after);
+    });
+  }
+
+  void emit_items(const GroupPart& part, std::span<const ValueId> from,
+                  std::span<const ValueId> to) {
+    each_active([&](llvm::Value* flat) {
+      if (lag_) {
+        llvm::Value* const number = number_of_item();
+        lowering_.set_components(lag_->number, {&number, 1});
+      }
       for (const ValueId value : part.reads) lowering_.set_components(value, load(value, flat));
       for (const OpId op : part.ops) lowering_.lower_whole(op);
       for (const ValueId value : part.writes) store(value, lowering_.components(value), flat);
+      move(from, to, flat);
     });
   }
 
@@ -146,14 +187,40 @@ class Parts {
     b.SetInsertPoint(round);
     llvm::PHINode* const induction = b.CreatePHI(b.getInt64Ty(), 2);
     induction->addIncoming(low, before);
-    llvm::Value* const number = induction;
-    lowering_.set_components(args[0], {&number, 1});
-    emit(part.inner);
-    move(yielded(body), carried);
+    const auto left = [&](llvm::PHINode* number) { return b.CreateSub(high, number); };
     // The distance that is left is compared, so that the next value is never past the domain.
-    llvm::Value* const again = b.CreateICmpUGT(b.CreateSub(high, induction), step);
-    induction->addIncoming(b.CreateAdd(induction, step), b.GetInsertBlock());
-    b.CreateCondBr(again, round, exit);
+    const auto close = [&](llvm::PHINode* number, llvm::BasicBlock* head) {
+      const GroupPart* const last = part.yielding();
+      emit(std::span(part.inner).first(part.inner.size() - (last == nullptr ? 0 : 1)));
+      if (last != nullptr) {
+        emit_items(*last, yielded(body), carried);
+      } else {
+        move(yielded(body), carried);
+      }
+      llvm::Value* const again = b.CreateICmpUGT(left(number), step);
+      number->addIncoming(b.CreateAdd(number, step), b.GetInsertBlock());
+      b.CreateCondBr(again, head, exit);
+    };
+    if (part.lag == 0) {
+      llvm::Value* const number = induction;
+      lowering_.set_components(args[0], {&number, 1});
+      close(induction, round);
+    } else {
+      // Rounds for all workitems, then those that the last ones sit out.
+      const uint64_t reach = loops_.most_along_x() * static_cast<uint64_t>(part.lag);
+      llvm::BasicBlock* const whole = block();
+      llvm::BasicBlock* const partial = block();
+      b.CreateCondBr(b.CreateICmpUGT(left(induction), b.getInt64(reach)), whole, partial);
+      b.SetInsertPoint(whole);
+      lag_ = Lag{args[0], induction, part.lag, high, false};
+      close(induction, round);
+      b.SetInsertPoint(partial);
+      llvm::PHINode* const rest = b.CreatePHI(b.getInt64Ty(), 2);
+      rest->addIncoming(induction, round);
+      lag_ = Lag{args[0], rest, part.lag, high, true};
+      close(rest, partial);
+      lag_.reset();
+    }
     b.SetInsertPoint(exit);
     move(carried, results_of(part.op));
   }
@@ -284,6 +351,7 @@ class Parts {
   BodyLowering& lowering_;
   ItemLoops& loops_;
   std::unordered_map<uint32_t, std::vector<llvm::AllocaInst*>> slots_;
+  std::optional<Lag> lag_;
 };
 
 }  // namespace

@@ -15,6 +15,9 @@ class ItemLoops {
   // Emits loops over all workitems, x innermost, around what `body` emits; `flat` is the number of
   // the workitem, x fastest.
   virtual void each_item(const std::function<void(llvm::Value* flat)>& body) = 0;
+  // Within `body`: the workitem's place along x.
+  virtual llvm::Value* along_x() = 0;
+  virtual uint64_t most_along_x() const = 0;
 };
 
 // Emits the parts at the builder's insertion point, between begin_kernel() and end_kernel() of the
