@@ -108,17 +108,20 @@ TEST(Compile, PromisesOfDisjointRootsVectorizeWithoutChecks) {
   const auto body = [](std::string_view promise) {
     return fmt::format(R"(kernel.def @k() {{
   %unit = index.constant 1 : index
-  %lanes = index.constant 64 : index
-  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%lanes, %unit, %unit) : index
+  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%unit, %unit, %unit) : index
 }} launch(%from: buffer, %to: buffer) {{
   %base = index.constant 0 : offset
   {}
-  %i = kernel.workitem.id<x> : index
+  %zero = index.constant 0 : index
+  %one = index.constant 1 : index
+  %count = index.constant 64 : index
   %in = buffer.view %a[%base] : buffer -> view<64xf32>
   %out = buffer.view %b[%base] : buffer -> view<64xf32>
+  scf.for %i = [%zero to %count step %one] {{
   %x = view.load %in[%i] : view<64xf32> -> f32
   %y = scalar.addf %x, %x : f32
   view.store %y, %out[%i] : f32, view<64xf32>
+  }}
   kernel.return
 }}
 )",
@@ -139,15 +142,18 @@ TEST(Compile, StorageThatNothingWritesIsReadWithoutChecks) {
   const auto body = [](std::string_view contract) {
     return fmt::format(R"(kernel.def @k() {{
   %unit = index.constant 1 : index
-  %lanes = index.constant 64 : index
-  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%lanes, %unit, %unit) : index
+  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%unit, %unit, %unit) : index
 }} launch(%from: view<64xf32>, %to: buffer) {} {{
   %base = index.constant 0 : offset
-  %i = kernel.workitem.id<x> : index
+  %zero = index.constant 0 : index
+  %one = index.constant 1 : index
+  %count = index.constant 64 : index
   %out = buffer.view %to[%base] : buffer -> view<64xf32>
+  scf.for %i = [%zero to %count step %one] {{
   %x = view.load %from[%i] : view<64xf32> -> f32
   %y = scalar.addf %x, %x : f32
   view.store %y, %out[%i] : f32, view<64xf32>
+  }}
   kernel.return
 }}
 )",

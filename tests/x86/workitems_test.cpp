@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <functional>
+#include <regex>
 
 #include "kernel_harness.h"
 
@@ -88,6 +89,53 @@ std::string turn_kernel(uint32_t size) {
 )",
                                   size * 4, size - 1, size, size, size));
 }
+
+// C = A B in tiles of 16 x 16 workitems: two axes, a loop of barriers around one without.
+constexpr std::string_view kTiles = R"(kernel.def export("k") @k() {
+  %one = index.constant 1 : index
+  %side = index.constant 16 : index
+  kernel.launch.config workgroups(%one, %one, %one) workgroup_size(%side, %side, %one) : index
+} launch(%n: index, %a: buffer, %b: buffer, %c: buffer) where [range(%n, 16, 1048576), mul(%n, 16)] {
+  %zero = index.constant 0 : index
+  %one = index.constant 1 : index
+  %side = index.constant 16 : index
+  %bytes = index.constant 1024 : offset
+  %base = index.constant 0 : offset
+  %none = scalar.constant 0.0 : f32
+  %group_x = kernel.workgroup.id<x> : index
+  %group_y = kernel.workgroup.id<y> : index
+  %x = kernel.workitem.id<x> : index
+  %y = kernel.workitem.id<y> : index
+  %column = index.madd %group_x, %side, %x : index
+  %row = index.madd %group_y, %side, %y : index
+  %left = buffer.view %a[%base] : buffer -> view<[%n]x[%n]xf32>
+  %right = buffer.view %b[%base] : buffer -> view<[%n]x[%n]xf32>
+  %target = buffer.view %c[%base] : buffer -> view<[%n]x[%n]xf32>
+  %left_storage = buffer.alloca<workgroup> align(64) %bytes : buffer
+  %right_storage = buffer.alloca<workgroup> align(64) %bytes : buffer
+  %left_tile = buffer.view %left_storage[%base] : buffer -> view<16x16xf32>
+  %right_tile = buffer.view %right_storage[%base] : buffer -> view<16x16xf32>
+  %sum = scf.for %t = [%zero to %n step %side](%acc = %none : f32) -> (f32) {
+    %left_column = index.add %t, %x : index
+    %right_row = index.add %t, %y : index
+    %l = view.load %left[%row, %left_column] : view<[%n]x[%n]xf32> -> f32
+    %r = view.load %right[%right_row, %column] : view<[%n]x[%n]xf32> -> f32
+    view.store %l, %left_tile[%y, %x] : f32, view<16x16xf32>
+    view.store %r, %right_tile[%y, %x] : f32, view<16x16xf32>
+    kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)
+    %next = scf.for %q = [%zero to %side step %one](%partial = %acc : f32) -> (f32) {
+      %u = view.load %left_tile[%y, %q] : view<16x16xf32> -> f32
+      %v = view.load %right_tile[%q, %x] : view<16x16xf32> -> f32
+      %more = scalar.fmaf %u, %v, %partial : f32
+      scf.yield %more : f32
+    }
+    kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)
+    scf.yield %next : f32
+  }
+  view.store %sum, %target[%row, %column] : f32, view<[%n]x[%n]xf32>
+  kernel.return
+}
+)";
 
 // One element each, where there is one.
 std::string element_kernel(uint32_t size) {
@@ -214,12 +262,46 @@ TEST_P(Workitems, AreVectors) {
       // The loop over k of a workitem of its own adds in order, one number after the other.
       if (size == 1 && text == product_kernel(size)) continue;
       EXPECT_EQ(code->find("gather"), std::string::npos) << cpu << *code;
-      const bool packed = code->find("13ps\t") != code->npos ||
-                          code->find("31ps\t") != code->npos ||
-                          code->find("13pd\t") != code->npos || code->find("31pd\t") != code->npos;
+      static const std::regex kPacked("vfn?m(add|sub)[0-9]+p[sd]");
+      const bool packed = std::regex_search(*code, kPacked);
       EXPECT_TRUE(packed) << cpu << *code;
     }
   }
+}
+
+TEST(Tiles, AreMultipliedAlongX) {
+  constexpr uint32_t kSide = 48;
+  Fixture fixture{std::string(kTiles)};
+  ASSERT_TRUE(fixture.module.has_value());
+  EXPECT_EQ(llvm_problems(*fixture.module), "");
+  const auto engine = JitEngine::create(fixture.diagnostics);
+  ASSERT_NE(engine, nullptr);
+  std::vector<float> a(kSide * kSide);
+  std::vector<float> b(kSide * kSide);
+  for (size_t i = 0; i < a.size(); ++i) {
+    a[i] = static_cast<float>(i % 7) - 3;
+    b[i] = static_cast<float>(i % 11) - 5;
+  }
+  for (const JitTier tier : {JitTier::Fast, JitTier::Optimized}) {
+    auto kernel = engine->add(*fixture.module, fixture.module->symbol("k"), {.tier = tier},
+                              fixture.diagnostics);
+    ASSERT_TRUE(kernel.has_value()) << messages(fixture.diagnostics);
+    std::vector<float> c(a.size(), -1);
+    run(kernel->entry(), {kSide, slot(a.data()), slot(b.data()), slot(c.data())},
+        {.count = {kSide / 16, kSide / 16, 1}, .size = {16, 16, 1}});
+    for (uint32_t i = 0; i < kSide; ++i) {
+      for (uint32_t j = 0; j < kSide; ++j) {
+        float sum = 0;
+        for (uint32_t k = 0; k < kSide; ++k) sum += a[i * kSide + k] * b[k * kSide + j];
+        ASSERT_EQ(c[i * kSide + j], sum) << i << ", " << j;
+      }
+    }
+  }
+  const auto code = compile_x86(*fixture.module, {}, OutputForm::Assembly, {.cpu = "x86-64-v3"},
+                                fixture.diagnostics);
+  ASSERT_TRUE(code.has_value());
+  EXPECT_NE(code->find("vfmadd231ps"), std::string::npos) << *code;
+  EXPECT_EQ(code->find("gather"), std::string::npos) << *code;
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, Workitems, ::testing::ValuesIn(kSizes),

@@ -126,6 +126,13 @@ void BodyLowering::lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, Kerne
   end_kernel();
 }
 
+void BodyLowering::lower_decided_body(OpId kernel, OpId condition, llvm::BasicBlock* entry,
+                                      KernelQueries& queries) {
+  decided_ = condition;
+  lower_kernel_body(kernel, entry, queries);
+  decided_ = OpId();
+}
+
 void BodyLowering::begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries) {
   entry_ = entry;
   queries_ = &queries;
@@ -206,6 +213,7 @@ void BodyLowering::run_frames(size_t until) {
 
 void BodyLowering::lower_op(OpId op) {
   locate(op);
+  if (decided_.valid() && op == decided_) return bind(module_.result(op), builder_.getTrue());
   switch (module_.op(op).kind) {
     case ScfFor:
       return open_for(op);

@@ -85,6 +85,10 @@ class BodyLowering {
   // the start of `entry`, and leaves the builder behind it. May be called once per kernel.
   void lower_kernel_body(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
 
+  // The same where the choice of `condition`, one of the body's operations, is known to be true.
+  void lower_decided_body(OpId kernel, OpId condition, llvm::BasicBlock* entry,
+                          KernelQueries& queries);
+
   // The same part by part: what is between these two calls is of that kernel.
   void begin_kernel(OpId kernel, llvm::BasicBlock* entry, KernelQueries& queries);
   void end_kernel();
@@ -286,6 +290,7 @@ class BodyLowering {
   std::vector<Frame> frames_;
   llvm::BasicBlock* entry_ = nullptr;  // of the current function
   KernelQueries* queries_ = nullptr;
+  OpId decided_;  // is true
   OpId kernel_;
 };
 

@@ -12,18 +12,27 @@ namespace loom {
 
 using enum OpKind;
 
+namespace {
+
+// Code that is emitted twice says what it says once.
+void add_once(std::vector<CodegenNotes::Fact>& facts, CodegenNotes::Fact fact) {
+  if (std::ranges::find(facts, fact) == facts.end()) facts.push_back(std::move(fact));
+}
+
+}  // namespace
+
 void BodyLowering::note_fact(OpId place, std::string_view fact, std::string subject) {
   if (aids_.notes == nullptr) return;
-  aids_.notes->used.push_back({builder_.GetInsertBlock()->getParent()->getName().str(),
+  add_once(aids_.notes->used, {builder_.GetInsertBlock()->getParent()->getName().str(),
                                module_.location(place), std::string(fact), std::move(subject), ""});
 }
 
 void BodyLowering::note_missing(OpId place, std::string_view fact, std::string subject,
                                 std::string_view effect) {
   if (aids_.notes == nullptr) return;
-  aids_.notes->missing.push_back({builder_.GetInsertBlock()->getParent()->getName().str(),
-                                  module_.location(place), std::string(fact), std::move(subject),
-                                  std::string(effect)});
+  add_once(aids_.notes->missing,
+           {builder_.GetInsertBlock()->getParent()->getName().str(), module_.location(place),
+            std::string(fact), std::move(subject), std::string(effect)});
 }
 
 // Only what comes from a launch argument of the kernel counts; storage of its own is known to be

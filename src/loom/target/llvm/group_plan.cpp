@@ -63,6 +63,7 @@ class Planner {
 
   std::optional<GroupPlan> run() {
     mark_meetings();
+    mark_taken();
     const RegionId body = module_.op_region(kernel_, region_slot(KernelDef, "body"));
     for (const ValueId arg : module_.args(body)) once_.insert(arg.index());
     if (!split(body, plan_.parts)) return std::nullopt;
@@ -80,6 +81,50 @@ class Planner {
         if (!meets_.insert(around.index()).second) break;
       }
     });
+  }
+
+  // What the collectives take is kept.
+  void mark_taken() {
+    for_each_nested(module_, kernel_, [&](OpId op) {
+      if (!is_meeting(module_, op)) return;
+      for (const ValueId value : module_.operands(op)) taken_.insert(value.index());
+    });
+  }
+
+  bool is_cheap(OpId op) const {
+    const OpInfo& info = op_info(module_.op(op).kind);
+    switch (info.kind) {
+      case KernelWorkitemId:
+      case KernelWorkitemDispatchId:
+      case BufferView:
+      case ViewSubview:
+      case ViewRefine:
+        break;
+      case IndexDiv:
+      case IndexRem:
+        return false;
+      default:
+        if (info.dialect != "index" || info.effect != Effect::Pure) return false;
+    }
+    if (module_.op(op).region_count != 0) return false;
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      if (taken_.contains(module_.result(op, i).index())) return false;
+      for (const Dim dim : module_.types[module_.type_of(module_.result(op, i))].dims) {
+        if (dim.is_dynamic() && !is_at_hand(dim.value())) return false;
+      }
+    }
+    return std::ranges::all_of(module_.operands(op),
+                               [&](ValueId value) { return is_at_hand(value); });
+  }
+  bool is_at_hand(ValueId value) const {
+    return computed_once(value) || plan_.again.contains(value.index()) ||
+           lagging_.contains(value.index());
+  }
+  void results_again(OpId op) {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      plan_.again.emplace(module_.result(op, i).index(), op);
+    }
+    plan_.again_rank.emplace(op.index(), plan_.again_rank.size());
   }
 
   bool refuse(OpId op, std::string_view detail) {
@@ -165,6 +210,8 @@ class Planner {
         results_once(op);
         parts.push_back({.kind = GroupPart::Kind::Uniform, .op = op});
         std::ranges::rotate(parts.begin() + last_items(parts), parts.end() - 1, parts.end());
+      } else if (is_cheap(op)) {
+        results_again(op);
       } else {
         if (parts.empty() || parts.back().kind != GroupPart::Kind::Items) parts.emplace_back();
         parts.back().ops.push_back(op);
@@ -194,7 +241,7 @@ class Planner {
     if (!meets_.contains(op.index())) part.lag = lag_of(op);
     const RegionId body = module_.op_region(op, region_slot(ScfFor, "body"));
     const auto args = module_.args(body);
-    if (part.lag == 0) once_.insert(args[0].index());
+    (part.lag == 0 ? once_ : lagging_).insert(args[0].index());
     for (const ValueId carried : args.subspan(1)) add_slot(carried);
     results_in_slots(op);
     const bool around = inside_lag_;
@@ -305,8 +352,10 @@ class Planner {
   void finish(std::vector<GroupPart>& parts) {
     for (GroupPart& part : parts) {
       std::unordered_set<uint32_t> seen;
+      std::vector<ValueId> used;
       for (const OpId op : part.ops) {
         each_use(op, [&](ValueId value) {
+          used.push_back(value);
           const auto home = home_.find(value.index());
           const bool made_here = home != home_.end() && home->second == &part;
           if (!plan_.slots.contains(value.index()) || made_here) return;
@@ -317,6 +366,7 @@ class Planner {
           if (plan_.slots.contains(result.index())) part.writes.push_back(result);
         }
       }
+      part.again = plan_.chain(module_, used);
       finish(part.inner);
       finish(part.other);
     }
@@ -328,13 +378,36 @@ class Planner {
   const ItemStrides strides_;
   const bool has_lanes_;
   bool inside_lag_ = false;
-  std::unordered_set<uint32_t> meets_;  // by OpId index
-  std::unordered_set<uint32_t> once_;   // by ValueId index
+  std::unordered_set<uint32_t> meets_;    // by OpId index
+  std::unordered_set<uint32_t> once_;     // by ValueId index
+  std::unordered_set<uint32_t> lagging_;  // numbers of loops, by ValueId index
+  std::unordered_set<uint32_t> taken_;    // by collectives, by ValueId index
   std::unordered_map<uint32_t, const GroupPart*> home_;
   GroupPlan plan_;
 };
 
 }  // namespace
+
+std::vector<OpId> GroupPlan::chain(const Module& module, std::span<const ValueId> values) const {
+  std::vector<ValueId> open(values.begin(), values.end());
+  std::unordered_set<uint32_t> seen;
+  std::vector<OpId> ops;
+  while (!open.empty()) {
+    const auto found = again.find(open.back().index());
+    open.pop_back();
+    if (found == again.end() || !seen.insert(found->second.index()).second) continue;
+    const OpId op = found->second;
+    ops.push_back(op);
+    for (const ValueId operand : module.operands(op)) open.push_back(operand);
+    for (unsigned i = 0; i < module.op(op).result_count; ++i) {
+      for (const Dim dim : module.types[module.type_of(module.result(op, i))].dims) {
+        if (dim.is_dynamic()) open.push_back(dim.value());
+      }
+    }
+  }
+  std::ranges::sort(ops, {}, [&](OpId op) { return again_rank.at(op.index()); });
+  return ops;
+}
 
 bool workitems_meet(const Module& module, OpId kernel) {
   bool found = false;

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "loom/ir/module.h"
+#include "loom/target/llvm/item_strides.h"
 
 namespace loom {
 
@@ -34,6 +35,7 @@ struct GroupPart {
   OpId op;                      // of all but Items
   int64_t lag = 0;              // For: how much more the loop's number is one workitem further in x
   std::vector<OpId> ops;        // of Items
+  std::vector<OpId> again;      // Items: what is computed again in front of `ops`
   std::vector<ValueId> reads;   // Items: from slots, in first-use order
   std::vector<ValueId> writes;  // Items: to slots
   std::vector<GroupPart> inner;
@@ -52,12 +54,17 @@ struct GroupPlan {
   // parts were computed once.
   std::unordered_set<uint32_t> slots;
   std::vector<ValueId> slot_order;  // the same, as they first appear
+  // By ValueId index: the operation that computes it again wherever it is used. Numbers and places
+  // of workitems are cheaper made than kept, and LLVM sees how they grow.
+  std::unordered_map<uint32_t, OpId> again;
+  std::unordered_map<uint32_t, size_t> again_rank;  // their order, by OpId index
+
+  // What to run, in order, for a value to be there, as far as it is computed again.
+  std::vector<OpId> chain(const Module& module, std::span<const ValueId> values) const;
 };
 
 // Whether the kernel's workitems meet anywhere, calls that are inlined included.
 bool workitems_meet(const Module& module, OpId kernel);
-
-using WorkgroupSize = std::array<std::optional<uint64_t>, 3>;
 
 // Whether some loop of the kernel gains by being run in step.
 bool has_loops_in_step(const Module& module, OpId kernel, const WorkgroupSize& size);

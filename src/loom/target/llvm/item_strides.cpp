@@ -1,6 +1,7 @@
 #include "loom/target/llvm/item_strides.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "loom/dialect/op_info.h"
 #include "loom/ir/walk.h"
@@ -19,8 +20,7 @@ std::optional<int64_t> small(int64_t stride) {
 
 }  // namespace
 
-ItemStrides::ItemStrides(const Module& module, OpId kernel,
-                         const std::array<std::optional<uint64_t>, 3>& workgroup_size)
+ItemStrides::ItemStrides(const Module& module, OpId kernel, const WorkgroupSize& workgroup_size)
     : module_(module), size_(workgroup_size) {
   for (const ValueId arg : module.args(module.op_region(kernel, region_slot(KernelDef, "body")))) {
     set(arg, 0);
@@ -33,34 +33,55 @@ std::optional<int64_t> ItemStrides::of(ValueId value) const {
   return found == strides_.end() ? std::nullopt : std::optional(found->second);
 }
 
-void ItemStrides::set(ValueId value, std::optional<int64_t> stride) {
-  if (stride) strides_.insert_or_assign(value.index(), *stride);
+void ItemStrides::set(ValueId value, std::optional<int64_t> stride, bool varies) {
+  if (!stride) return;
+  strides_.insert_or_assign(value.index(), *stride);
+  if (varies) varying_.insert(value.index());
 }
 
 void ItemStrides::visit(OpId op) {
   exact_.visit(module_, op);
+  const OpKind kind = module_.op(op).kind;
+  if (kind == ScfFor) {
+    const ValueId low = operand_group(module_, op, operand_slot(ScfFor, "lo"))[0];
+    return set(module_.args(module_.op_region(op, region_slot(ScfFor, "body")))[0], of(low),
+               varies(low));
+  }
+  if (module_.op(op).region_count != 0 || module_.op(op).result_count == 0) return;
+  const auto operands = module_.operands(op);
+  if (kind == IndexAssume) {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      set(module_.result(op, i), of(operands[i]), varies(operands[i]));
+    }
+    return;
+  }
+  const auto stride = stride_of(op);
+  bool varying = std::ranges::any_of(operands, [&](ValueId value) { return varies(value); });
+  if (kind == KernelWorkitemId || kind == KernelWorkitemDispatchId) {
+    const auto axis = module_.attr(op, attr_slot(KernelWorkitemId, "axis")).bits;
+    varying = axis != 0 && size_[axis] != 1u;
+  }
+  for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+    set(module_.result(op, i), stride, varying);
+  }
+}
+
+// Of its results.
+std::optional<int64_t> ItemStrides::stride_of(OpId op) const {
   const OpInfo& info = op_info(module_.op(op).kind);
   const auto operands = module_.operands(op);
   const auto stride = [&](unsigned i) { return of(operands[i]); };
-  if (info.kind == ScfFor) {
-    const ValueId low = operand_group(module_, op, operand_slot(ScfFor, "lo"))[0];
-    return set(module_.args(module_.op_region(op, region_slot(ScfFor, "body")))[0], of(low));
-  }
-  if (module_.op(op).region_count != 0 || module_.op(op).result_count == 0) return;
-  const bool all_same =
-      std::ranges::all_of(operands, [&](ValueId value) { return is_same(value); });
   if (info.effect == Effect::Pure && !info.has(trait::Convergent) &&
-      !info.has(trait::KernelQuery) && all_same) {
-    for (unsigned i = 0; i < module_.op(op).result_count; ++i) set(module_.result(op, i), 0);
-    return;
+      !info.has(trait::KernelQuery) &&
+      std::ranges::all_of(operands, [&](ValueId value) { return is_same_along_x(value); })) {
+    return 0;
   }
-  const ValueId result = module_.result(op);
   const auto product = [&](unsigned a, unsigned b) -> std::optional<int64_t> {
     const auto one = stride(a);
     const auto factor = exact_.exact(operands[b]);
     if (!one || !factor) return std::nullopt;
-    const int64_t by = as_signed(*factor);
-    return small(by) ? small(*one * by) : std::nullopt;
+    const auto by = small(as_signed(*factor));
+    return by ? small(*one * *by) : std::nullopt;
   };
   const auto either_product = [&] {
     const auto first = product(0, 1);
@@ -68,14 +89,10 @@ void ItemStrides::visit(OpId op) {
   };
   switch (info.kind) {
     case KernelWorkitemId:
-    case KernelWorkitemDispatchId: {
+    case KernelWorkitemDispatchId:
       static_assert(attr_slot(KernelWorkitemId, "axis") ==
                     attr_slot(KernelWorkitemDispatchId, "axis"));
-      const auto axis = module_.attr(op, attr_slot(KernelWorkitemId, "axis")).bits;
-      // Along the other axes only a size of 1 makes it the same for all workitems.
-      if (axis == 0 || size_[axis] == 1u) set(result, axis == 0 ? 1 : 0);
-      return;
-    }
+      return module_.attr(op, attr_slot(KernelWorkitemId, "axis")).bits == 0 ? 1 : 0;
     case KernelWorkgroupId:
     case KernelWorkgroupSize:
     case KernelWorkgroupCount:
@@ -83,31 +100,23 @@ void ItemStrides::visit(OpId op) {
     case KernelWorkgroupVoteAny:
     case KernelWorkgroupVoteAll:
     case KernelWorkgroupVoteCount:
-      return set(result, 0);
+      return 0;
     case IndexAdd:
-    case IndexSub: {
-      if (!stride(0) || !stride(1)) return;
-      return set(result,
-                 small(info.kind == IndexAdd ? *stride(0) + *stride(1) : *stride(0) - *stride(1)));
-    }
+    case IndexSub:
+      if (!stride(0) || !stride(1)) return std::nullopt;
+      return small(info.kind == IndexAdd ? *stride(0) + *stride(1) : *stride(0) - *stride(1));
     case IndexMul:
     case IndexScale:
-      return set(result, either_product());
+      return either_product();
     case IndexMadd: {
       const auto scaled = either_product();
-      if (scaled && stride(2)) set(result, small(*scaled + *stride(2)));
-      return;
+      return scaled && stride(2) ? small(*scaled + *stride(2)) : std::nullopt;
     }
-    case IndexAssume:
-      for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-        set(module_.result(op, i), stride(i));
-      }
-      return;
     case IndexCast:
-      if (is_address(module_.types[module_.type_of(operands[0])].element)) set(result, stride(0));
-      return;
+      return is_address(module_.types[module_.type_of(operands[0])].element) ? stride(0)
+                                                                             : std::nullopt;
     default:
-      return;
+      return std::nullopt;
   }
 }
 
@@ -123,7 +132,7 @@ bool ItemStrides::is_neighbourly(OpId access, bool& moves) const {
                          .attr(access, loads ? attr_slot(ViewLoad, "static_index")
                                              : attr_slot(ViewStore, "static_index"))
                          .ints;
-  if (!is_same(views[0])) return false;
+  if (!is_same_along_x(views[0])) return false;
   for (size_t i = 0; i < indices.size(); ++i) {
     const auto stride = of(indices[i]);
     const bool is_last = i + 1 == indices.size() && !fixed.empty() && fixed.back() == kDynamicIndex;
@@ -164,10 +173,11 @@ bool ItemStrides::is_plain(OpId op) const {
 }
 
 bool ItemStrides::gains_in_step(OpId loop) const {
-  const auto bound = [&](unsigned slot) { return of(operand_group(module_, loop, slot)[0]); };
-  const auto lag = bound(operand_slot(ScfFor, "lo"));
-  if (!lag || *lag < 0 || bound(operand_slot(ScfFor, "hi")) != 0 ||
-      bound(operand_slot(ScfFor, "step")) != 0 || !is_plain(loop)) {
+  const auto bound = [&](unsigned slot) { return operand_group(module_, loop, slot)[0]; };
+  const ValueId low = bound(operand_slot(ScfFor, "lo"));
+  const auto lag = of(low);
+  if (!lag || *lag < 0 || varies(low) || !is_same(bound(operand_slot(ScfFor, "hi"))) ||
+      !is_same(bound(operand_slot(ScfFor, "step"))) || !is_plain(loop)) {
     return false;
   }
   const ValueId induction = module_.args(module_.op_region(loop, region_slot(ScfFor, "body")))[0];
@@ -184,6 +194,63 @@ bool ItemStrides::gains_in_step(OpId loop) const {
     }
   });
   return good && moves;
+}
+
+namespace {
+
+// The operations of `body` that `op` is computed from, itself at the end; nothing when one of them
+// has effects or regions.
+std::optional<std::vector<OpId>> slice(const Module& module, RegionId body, OpId op) {
+  std::unordered_set<uint32_t> wanted = {op.index()};
+  std::vector<OpId> before;
+  for (OpId one = op; one.valid(); one = module.op(one).prev) before.push_back(one);
+  std::vector<OpId> needs;
+  for (const OpId one : before) {  // from the last to the first
+    if (!wanted.contains(one.index())) continue;
+    const OpInfo& info = op_info(module.op(one).kind);
+    if (info.effect != Effect::Pure || module.op(one).region_count != 0) return std::nullopt;
+    needs.push_back(one);
+    for (const ValueId operand : module.operands(one)) {
+      const OpId definition = module.defining_op(operand);
+      if (definition.valid() && module.op(definition).parent == body) {
+        wanted.insert(definition.index());
+      }
+    }
+  }
+  std::ranges::reverse(needs);
+  return needs;
+}
+
+}  // namespace
+
+std::optional<GroupGuard> find_guard(const Module& module, OpId kernel, const WorkgroupSize& size) {
+  constexpr uint64_t kMostOps = 500;  // which are emitted twice
+  if (size[0] == 1u || size[1] != 1u || size[2] != 1u) return std::nullopt;
+  uint64_t ops = 0;
+  bool simple = true;
+  for_each_nested(module, kernel, [&](OpId op) {
+    ++ops;
+    const OpKind kind = module.op(op).kind;
+    simple = simple && kind != BufferAlloca && kind != FuncCall && kind != KernelExit;
+  });
+  if (!simple || ops > kMostOps) return std::nullopt;
+  const RegionId body = module.op_region(kernel, region_slot(KernelDef, "body"));
+  const ItemStrides strides(module, kernel, size);
+  std::optional<GroupGuard> found;
+  for_each_op(module, body, [&](OpId op) {
+    if (found || module.op(op).kind != ScfIf) return;
+    const OpId condition = module.defining_op(module.operand(op, 0));
+    if (!condition.valid() || module.op(condition).kind != IndexCmp) return;
+    const auto sides = module.operands(condition);
+    const auto stride = strides.of(sides[0]);
+    const auto kind =
+        static_cast<Compare>(module.attr(condition, attr_slot(IndexCmp, "predicate")).bits);
+    const bool is_below = kind == Compare::Slt || kind == Compare::Sle || kind == Compare::Ult ||
+                          kind == Compare::Ule;
+    if (!is_below || !stride || *stride <= 0 || !strides.is_same(sides[1])) return;
+    if (auto needs = slice(module, body, condition)) found = {condition, std::move(*needs)};
+  });
+  return found;
 }
 
 }  // namespace loom

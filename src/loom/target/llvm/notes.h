@@ -33,6 +33,7 @@ struct CodegenNotes {
     std::string fact;
     std::string subject;
     std::string effect;  // what a missing one costs
+    friend bool operator==(const Fact&, const Fact&) = default;
   };
   // Of the code of one kernel, without functions that are called out of line.
   struct Storage {

@@ -388,6 +388,7 @@ bool Planner::plan_meetings(KernelPlan& kernel) {
   if (!workitems_meet(module_, kernel.kernel)) {
     if (!items || *items > kMaxMeetingItems || exits ||
         !has_loops_in_step(module_, kernel.kernel, kernel.size)) {
+      kernel.guard = find_guard(module_, kernel.kernel, kernel.size);
       return true;
     }
     kernel.group = plan_group(module_, kernel.kernel, kernel.size, refusal);
@@ -421,7 +422,8 @@ std::optional<LoweringPlan> Planner::run(std::span<const OpId> kernels) {
     if (!scan(kernel)) return std::nullopt;
     const Body& body = bodies_[kernel.index()];
     plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel), std::nullopt,
-                             body.private_bytes - body.shared_bytes, body.shared_bytes});
+                             std::nullopt, body.private_bytes - body.shared_bytes,
+                             body.shared_bytes});
     if (!plan_meetings(plan_.kernels.back())) return std::nullopt;
   }
   return std::move(plan_);

@@ -37,8 +37,10 @@ struct KernelPlan {
   OpId kernel;
   // Workgroup size along each axis, where the launch configuration fixes it by itself.
   std::array<std::optional<uint64_t>, 3> size;
-  // Where workitems meet and there are several of them.
+  // Where workitems meet, or gain by running loops in step, and there are several of them.
   std::optional<GroupPlan> group;
+  // Where they do not.
+  std::optional<GroupGuard> guard;
 
   // Without functions that are called out of line.
   uint64_t private_bytes = 0;    // of a workitem

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Module.h>
 
@@ -28,6 +29,48 @@ struct Loop {
   llvm::Value* end;
 };
 
+// Says that the rounds of the loop between `body` and `latch` touch nothing that another round
+// writes: between two barriers, workitems that did would be in a race.
+void mark_apart(llvm::BasicBlock& body, llvm::BranchInst& latch, uint64_t rounds) {
+  llvm::LLVMContext& context = latch.getContext();
+  llvm::MDNode* const group = llvm::MDNode::getDistinct(context, {});
+  for (llvm::BasicBlock* block = &body; block != nullptr; block = block->getNextNode()) {
+    for (llvm::Instruction& one : *block) {
+      if (!one.mayReadOrWriteMemory() || one.isAtomic()) continue;
+      auto* const call = llvm::dyn_cast<llvm::CallInst>(&one);
+      if (call != nullptr && !llvm::isa<llvm::IntrinsicInst>(call)) continue;
+      llvm::MDNode* const others = one.getMetadata(llvm::LLVMContext::MD_access_group);
+      llvm::MDNode* groups = group;
+      if (others != nullptr) {
+        llvm::SmallVector<llvm::Metadata*, 3> all(others->op_begin(), others->op_end());
+        if (all.empty()) all.push_back(others);
+        all.push_back(group);
+        groups = llvm::MDNode::get(context, all);
+      }
+      one.setMetadata(llvm::LLVMContext::MD_access_group, groups);
+    }
+  }
+  const auto property = [&](std::string_view name, llvm::Metadata* value = nullptr) {
+    llvm::SmallVector<llvm::Metadata*, 2> parts = {
+        llvm::MDString::get(context, {name.data(), name.size()})};
+    if (value != nullptr) parts.push_back(value);
+    return llvm::MDNode::get(context, parts);
+  };
+  llvm::SmallVector<llvm::Metadata*, 4> properties = {
+      nullptr, property("llvm.loop.parallel_accesses", group)};
+  // Otherwise LLVM unrolls short loops before it looks for vectors, and makes some of the loops
+  // around. Its own vectors may be unrolled.
+  constexpr uint64_t kShort = 64;
+  if (rounds <= kShort) {
+    properties.push_back(property("llvm.loop.unroll.disable"));
+    properties.push_back(
+        property("llvm.loop.vectorize.followup_all", property("llvm.loop.mustprogress")));
+  }
+  llvm::MDNode* const id = llvm::MDNode::getDistinct(context, properties);
+  id->replaceOperandWith(0, id);
+  latch.setMetadata(llvm::LLVMContext::MD_loop, id);
+}
+
 class Entry : public KernelQueries, public ItemLoops {
  public:
   Entry(const Module& module, const KernelPlan& plan, llvm::Module& target,
@@ -41,6 +84,10 @@ class Entry : public KernelQueries, public ItemLoops {
   llvm::Value* private_copy() override { return flat_; }
   void each_item(const std::function<void(llvm::Value* flat)>& body) override;
   llvm::Value* along_x() override { return item_[0]; }
+  void at_first_item() override {
+    item_.fill(builder_.getInt64(0));
+    flat_ = builder_.getInt64(0);
+  }
   uint64_t most_along_x() const override { return plan_.size[0].value_or(1) - 1; }
 
  private:
@@ -50,9 +97,10 @@ class Entry : public KernelQueries, public ItemLoops {
   void emit_groups();
   void emit_rows();
   void emit_group();
+  void emit_guarded_group();
   llvm::Value* set_flush();
   Loop open_loop(llvm::Value* begin, llvm::Value* end);
-  void close_loop(const Loop& loop);
+  llvm::BranchInst* close_loop(const Loop& loop);
   void guard(llvm::Value* condition, llvm::BasicBlock* otherwise);
   llvm::Value* load_shape(unsigned field);
   llvm::Value* count(unsigned axis);
@@ -226,13 +274,15 @@ Loop Entry::open_loop(llvm::Value* begin, llvm::Value* end) {
   return loop;
 }
 
-void Entry::close_loop(const Loop& loop) {
+llvm::BranchInst* Entry::close_loop(const Loop& loop) {
   llvm::Value* const next = builder_.CreateAdd(loop.counter, builder_.getInt64(1), "", true, true);
   llvm::BasicBlock* const latch = builder_.GetInsertBlock();
   llvm::BasicBlock* const exit = block();
-  builder_.CreateCondBr(builder_.CreateICmpULT(next, loop.end), loop.body, exit);
+  llvm::BranchInst* const branch =
+      builder_.CreateCondBr(builder_.CreateICmpULT(next, loop.end), loop.body, exit);
   loop.counter->addIncoming(next, latch);
   builder_.SetInsertPoint(exit);
+  return branch;
 }
 
 void Entry::guard(llvm::Value* condition, llvm::BasicBlock* otherwise) {
@@ -261,7 +311,11 @@ void Entry::each_item(const std::function<void(llvm::Value* flat)>& body) {
   b.CreateBr(item_end_);
   b.SetInsertPoint(item_end_);
   for (const auto& loop : loops) {
-    if (loop) close_loop(*loop);
+    if (!loop) continue;
+    llvm::BranchInst* const latch = close_loop(*loop);
+    // Storage of one workitem that the next one uses again ties them together.
+    const bool apart = plan_.group || plan_.private_bytes == 0;
+    if (&loop == loops.data() && apart) mark_apart(*loop->body, *latch, plan_.size[0].value_or(0));
   }
   b.CreateBr(done);
   b.SetInsertPoint(done);
@@ -269,6 +323,7 @@ void Entry::each_item(const std::function<void(llvm::Value* flat)>& body) {
 
 // All workitems of one workgroup.
 void Entry::emit_group() {
+  if (plan_.guard) return emit_guarded_group();
   if (!plan_.group) {
     return each_item(
         [&](llvm::Value*) { lowering_.lower_kernel_body(plan_.kernel, entry_, *this); });
@@ -276,6 +331,30 @@ void Entry::emit_group() {
   lowering_.begin_kernel(plan_.kernel, entry_, *this);
   emit_group_parts(module_, *plan_.group, *plan_.items(), entry_, builder_, lowering_, *this);
   lowering_.end_kernel();
+}
+
+// Workgroups that are inside as a whole need no mask.
+void Entry::emit_guarded_group() {
+  auto& b = builder_;
+  item_ = {b.CreateSub(size(0), b.getInt64(1)), b.getInt64(0), b.getInt64(0)};
+  flat_ = item_[0];
+  lowering_.begin_kernel(plan_.kernel, entry_, *this);
+  for (const OpId op : plan_.guard->needs) lowering_.lower_whole(op);
+  llvm::Value* const all = lowering_.components(module_.result(plan_.guard->condition))[0];
+  lowering_.end_kernel();
+  llvm::BasicBlock* const whole = block();
+  llvm::BasicBlock* const partial = block();
+  llvm::BasicBlock* const done = block();
+  b.CreateCondBr(all, whole, partial);
+  b.SetInsertPoint(whole);
+  each_item([&](llvm::Value*) {
+    lowering_.lower_decided_body(plan_.kernel, plan_.guard->condition, entry_, *this);
+  });
+  b.CreateBr(done);
+  b.SetInsertPoint(partial);
+  each_item([&](llvm::Value*) { lowering_.lower_kernel_body(plan_.kernel, entry_, *this); });
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
 }
 
 // The workgroups [begin, end) row by row, so that a row is a plain loop along x. Only a range that

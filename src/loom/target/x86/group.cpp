@@ -48,7 +48,10 @@ class Parts {
     return builder_.CreateInBoundsGEP(slot->getAllocatedType(), slot, {builder_.getInt64(0), flat});
   }
   Values load(ValueId value, llvm::Value* flat) {
-    if (!in_slot(value)) return lowering_.components(value);
+    if (!in_slot(value)) {
+      for (const OpId op : plan_.chain(module_, {&value, 1})) lowering_.lower_whole(op);
+      return lowering_.components(value);
+    }
     Values parts;
     for (llvm::AllocaInst* const slot : slots_.at(value.index())) {
       parts.push_back(
@@ -62,7 +65,9 @@ class Parts {
   }
   // What a uniform value is: that of the first workitem.
   void bring_up(ValueId value) {
-    if (in_slot(value)) lowering_.set_components(value, load(value, builder_.getInt64(0)));
+    loops_.at_first_item();
+    const Values parts = load(value, builder_.getInt64(0));
+    if (in_slot(value)) lowering_.set_components(value, parts);
   }
   // Moves values to slots, for each workitem all at once.
   void move(std::span<const ValueId> from, std::span<const ValueId> to) {
@@ -114,9 +119,12 @@ class Parts {
   }
   // All workitems but those that are behind the end of the loop around.
   void each_active(const std::function<void(llvm::Value* flat)>& body) {
-    if (!lag_ || !lag_->is_last) return loops_.each_item(body);
     loops_.each_item([&](llvm::Value* flat) {
+      if (!lag_) return body(flat);
       auto& b = builder_;
+      llvm::Value* const number = number_of_item();
+      lowering_.set_components(lag_->number, {&number, 1});
+      if (!lag_->is_last) return body(flat);
       // The distance is compared, so that nothing is computed past the domain.
       llvm::Value* const behind =
           b.CreateMul(loops_.along_x(), b.getInt64(static_cast<uint64_t>(lag_->stride)));
@@ -134,10 +142,7 @@ class Parts {
   void emit_items(const GroupPart& part, std::span<const ValueId> from,
                   std::span<const ValueId> to) {
     each_active([&](llvm::Value* flat) {
-      if (lag_) {
-        llvm::Value* const number = number_of_item();
-        lowering_.set_components(lag_->number, {&number, 1});
-      }
+      for (const OpId op : part.again) lowering_.lower_whole(op);
       for (const ValueId value : part.reads) lowering_.set_components(value, load(value, flat));
       for (const OpId op : part.ops) lowering_.lower_whole(op);
       for (const ValueId value : part.writes) store(value, lowering_.components(value), flat);

@@ -18,6 +18,8 @@ class ItemLoops {
   // Within `body`: the workitem's place along x.
   virtual llvm::Value* along_x() = 0;
   virtual uint64_t most_along_x() const = 0;
+  // What follows is computed for the first workitem.
+  virtual void at_first_item() = 0;
 };
 
 // Emits the parts at the builder's insertion point, between begin_kernel() and end_kernel() of the
