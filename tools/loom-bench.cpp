@@ -46,6 +46,7 @@ struct Flags {
   std::string format = "text";
   std::string bundle;
   std::string bundle_policy = "minimal";
+  bool profile_final_batch = false;
 };
 
 void declare_timing(CLI::App& app, Flags& flags) {
@@ -100,11 +101,30 @@ void declare(CLI::App& app, Flags& flags) {
   app.add_option("--artifact-bundle-dir", flags.bundle,
                  "folder that gets sources, command line, device identity and results");
   app.add_option(
+         "--profile-final-batch", flags.profile_final_batch,
+         "add a trace of one more batch of each benchmark to the bundle: profile-N.json, for "
+         "chrome://tracing or Perfetto")
+      ->capture_default_str();
+  app.add_option(
          "--artifact-bundle-policy", flags.bundle_policy,
          "minimal; debug adds the linked module and the compile report of its kernels; full "
          "adds every time taken")
       ->check(CLI::IsMember({"minimal", "debug", "full"}))
       ->capture_default_str();
+}
+
+// Nothing where the flags go together.
+std::optional<ExitCode> refuse(Tool& tool, const Flags& flags) {
+  if (!flags.profile_final_batch) return std::nullopt;
+  if (flags.bundle.empty()) {
+    return tool.usage_error("--profile-final-batch needs --artifact-bundle-dir, where profiles go");
+  }
+  if (!flags.compare.empty() || flags.measure != "dispatch_complete" ||
+      flags.check.chosen_device() == "interp") {
+    return tool.usage_error(
+        "--profile-final-batch is of launches of compiled code, and not of comparisons");
+  }
+  return std::nullopt;
 }
 
 std::string command_line(const Flags& flags) {
@@ -158,6 +178,7 @@ check::BenchOptions bench_options(const Flags& flags, check::TestOptions test) {
   check::BenchOptions made{.test = std::move(test), .measure = flags.timing};
   made.test.threads = flags.threads;
   made.test.perf_folder = flags.perf.folder;
+  made.profile_final_batch = flags.profile_final_batch;
   made.work.measure = flags.measure == "case_end_to_end" ? check::Measure::CaseEndToEnd
                                                          : check::Measure::DispatchComplete;
   made.work.ring = flags.ring;
@@ -304,6 +325,10 @@ void write_bundle(Tool& tool, const Flags& flags, const check::BenchOptions& opt
   }
   add("command.txt", command_line(flags) + "\n");
   add("device.json", check::device_json(device));
+  for (size_t i = 0; i < results.items.size(); ++i) {
+    const std::string& profile = results.items[i].profile;
+    if (!profile.empty()) add(fmt::format("profile-{}.json", i), profile);
+  }
   add("report.json", check::bench_json(results, options, device, flags.bundle_policy == "full"));
   std::vector<std::string> sources = flags.check.link.inputs;
   sources.insert(sources.end(), flags.check.link.libraries.begin(),
@@ -392,6 +417,7 @@ ExitCode run_benchmarks(Tool& tool, const Flags& flags, const check::BenchOption
 
 ExitCode run(Tool& tool, const Flags& flags) {
   if (const auto refused = flags.check.refuse(tool)) return *refused;
+  if (const auto refused = refuse(tool, flags)) return *refused;
   auto test = flags.check.options(tool);
   const auto compared = compared_names(tool, flags);
   if (!test || !compared) return ExitCode::Usage;

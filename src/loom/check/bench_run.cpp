@@ -103,6 +103,14 @@ void BenchRun::time(uint32_t item) {
   if (!measured) return fail(item, diagnostics);
   results_.items[item].state = WorkItem::State::Measured;
   results_.items[item].work = timed->work;
+  if (options_.profile_final_batch) {
+    std::vector<ProfiledDispatch> dispatches;
+    timed->restore();
+    if (!timed->profile(measured->batch_size, dispatches, diagnostics)) {
+      return fail(item, diagnostics);
+    }
+    results_.items[item].profile = chrome_trace(dispatches);
+  }
   results_.items[item].measurement = std::move(*measured);
 }
 

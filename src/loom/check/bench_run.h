@@ -17,6 +17,7 @@ struct BenchOptions {
   TestOptions test;
   TimedWorkOptions work;
   MeasureOptions measure;
+  bool profile_final_batch = false;  // see WorkItem::profile
 };
 
 struct WorkItem {
@@ -30,6 +31,7 @@ struct WorkItem {
   State state = State::Planned;
   std::vector<RenderedIssue> issues;
   std::optional<Measurement> measurement;
+  std::string profile;  // chrome_trace() of one more batch, where it is asked for
   uint64_t ring = 0;
   uint64_t set_bytes = 0;
   std::array<uint64_t, 2> work = {0, 0};  // by WorkUnit; 0: nothing is stated

@@ -245,6 +245,10 @@ CpuLauncher::Prepared* CpuLauncher::specialized(const std::string& name,
                                         attached.needs.transients},
                                        diagnostics);
   if (!made->program) return nullptr;
+  const ProgramView view(made->plan, made->plan.programs[0]);
+  for (const DispatchCommand& command : view.commands()) {
+    made->kernels.emplace_back(view.entry(command.slot).symbol);
+  }
   made->invocation = made->program->make_invocation();
   if (!made->invocation) {
     diagnostics.emit(
@@ -276,7 +280,9 @@ std::expected<CpuLauncher::Resolved, LaunchOutcome> CpuLauncher::resolve_program
   }
   Prepared* prepared = specialized(name, values, diagnostics);
   if (prepared == nullptr) return std::unexpected(LaunchOutcome::Unplannable);
-  Resolved launch{.program = prepared->program.get(), .invocation = prepared->invocation.get()};
+  Resolved launch{.program = prepared->program.get(),
+                  .invocation = prepared->invocation.get(),
+                  .kernels = prepared->kernels};
   for (const CaseValue& value : operands.subspan(count))
     launch.storage.push_back(*storage_of(value));
   // Here, so that storage that is too small is refused in the same place as a kernel's.

@@ -46,6 +46,7 @@ class CpuLauncher final : public Launcher {
     std::vector<Argument> arguments;            // of a kernel, buffers numbered by `storage`
     const Program* program = nullptr;           // or else of a command program
     Invocation* invocation = nullptr;           // of it, with the storage bound
+    std::vector<std::string> kernels;           // of its commands, in their order
     std::vector<std::span<std::byte>> storage;  // by binding
   };
   // Reports and says why there is none.
@@ -70,6 +71,7 @@ class CpuLauncher final : public Launcher {
     std::unique_ptr<HostCode> code;
     std::unique_ptr<Program> program;
     std::unique_ptr<Invocation> invocation;
+    std::vector<std::string> kernels;  // of its commands
   };
 
   CpuLauncher(const LinkInput& program, const CpuLauncherOptions& options,

@@ -179,6 +179,7 @@ struct Unit {
   std::unique_ptr<Program> own;      // materialized from it
   const Program* program = nullptr;  // `own`, or one of the launcher's
   std::vector<Window> bindings;      // by source ordinal
+  std::vector<std::string> kernels;  // of its commands
 };
 
 class DispatchWork final : public TimedWork {
@@ -210,6 +211,28 @@ class DispatchWork final : public TimedWork {
   bool run(uint64_t count, Diagnostics& diagnostics) override {
     for (uint64_t i = 0; i < count; ++i) {
       if (units_.empty() ? !interpret(diagnostics) : !issue(diagnostics)) return false;
+      if (++next_ == ring) next_ = 0;
+    }
+    used_ = std::min(used_ + count, ring);
+    return true;
+  }
+
+  bool profile(uint64_t count, std::vector<ProfiledDispatch>& dispatches,
+               Diagnostics& diagnostics) override {
+    if (units_.empty()) return run(count, diagnostics);
+    const Trace::Clock::time_point start = Trace::Clock::now();
+    for (uint64_t operation = 0; operation < count; ++operation) {
+      for (size_t i = 0; i < units_.size(); ++i) {
+        const std::chrono::nanoseconds before = Trace::Clock::now() - start;
+        Trace trace;
+        if (!invocations_[next_ * units_.size() + i]->issue_traced(trace, diagnostics))
+          return false;
+        for (DispatchEvent event : trace.events()) {
+          event.begin += static_cast<uint64_t>(before.count());
+          event.end += static_cast<uint64_t>(before.count());
+          dispatches.push_back({units_[i].kernels[event.command], operation, next_, event});
+        }
+      }
       if (++next_ == ring) next_ = 0;
     }
     used_ = std::min(used_ + count, ring);
@@ -293,13 +316,15 @@ class DispatchWork final : public TimedWork {
       std::vector<Window> windows;
       for (const auto& storage : resolved->storage) windows.push_back(inputs.window(storage));
       if (resolved->program != nullptr) {
-        units_.push_back({{}, nullptr, resolved->program, windows});
+        units_.push_back({{}, nullptr, resolved->program, windows, resolved->kernels});
         for (const Window& window : windows) seen.emplace_back(window, Access::ReadWrite);
         row_is_open = false;
         continue;
       }
       if (!row_is_open) start_row();
       row_is_open = true;
+      units_.back().kernels.emplace_back(
+          symbol_ref(*context_.module, launch.op, attr_slot(KernelLaunch, "callee")));
       add_kernel(units_.back(), *resolved, windows);
       for (size_t i = 0; i < resolved->arguments.size(); ++i) {
         if (resolved->arguments[i].kind != Argument::Kind::Buffer) continue;

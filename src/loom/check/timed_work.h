@@ -6,6 +6,7 @@
 #include <memory>
 #include <vector>
 
+#include "loom/check/batch_profile.h"
 #include "loom/check/cpu_launcher.h"
 #include "loom/check/sample_runner.h"
 #include "loom/check/tensor.h"
@@ -29,6 +30,12 @@ class TimedWork {
   virtual bool run(uint64_t count, Diagnostics& diagnostics) = 0;
   // Gives inputs that runs have changed their content again. Not to be timed.
   virtual void restore() {}
+  // The same as run(), more slowly, and adds what each dispatch did. Only of compiled launches;
+  // other work adds nothing.
+  virtual bool profile(uint64_t count, std::vector<ProfiledDispatch>& /*dispatches*/,
+                       Diagnostics& diagnostics) {
+    return run(count, diagnostics);
+  }
 
   uint64_t ring = 1;  // sets of inputs
   // Operations between two restore() so that each one finds its inputs as they were at first.
