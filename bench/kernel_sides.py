@@ -74,8 +74,32 @@ class Ours(KernelSide):
 
     def times(self, context, budget_ms):
         return program_times(context.bin / "bench_kernels",
-                             [self._programs, LIBRARY, BARRIERS.with_suffix(".loom"), budget_ms,
+                             [self._programs, LIBRARY, BARRIERS, budget_ms,
                               *self.keys()], self.name)
+
+
+class CodeTimes:
+    """How long the code of our kernels takes: milliseconds under CASE@request, @ours, @llvm, @cached."""
+
+    def __init__(self, name, cases):
+        self.name = name
+        self.cases = cases
+
+    def select(self, keys):
+        names = {one.rpartition("@")[0] for one in keys}
+        self.cases = [case for case in self.cases if case.name in names]
+
+    def prepare(self, context):
+        self._programs = context.inputs / "kernel-code.loom"
+        self._programs.write_text(kernels.loom_programs(self.cases))
+        self._cache = context.work / "kernel-code-cache"
+        self._cache.mkdir(parents=True, exist_ok=True)
+        self.measure(context)
+
+    def measure(self, context):
+        return program_times(context.bin / "bench_kernel_code",
+                             [self._programs, LIBRARY, BARRIERS, self._cache, context.budget_ms,
+                              *(case.name for case in self.cases)], self.name)
 
 
 class Built(KernelSide):

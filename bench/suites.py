@@ -139,9 +139,10 @@ def _check_suite():
 
 def _kernels_suite():
     ours, hand, onednn, blas = "Loom", "hand-written AVX2", "oneDNN", "OpenBLAS"
-    torch, iree, pocl = "PyTorch", "IREE", "PoCL"
+    torch, iree, pocl, code = "PyTorch", "IREE", "PoCL", "request to code"
     by_hand = [*kernels.STREAMS, *kernels.SUMS, kernels.MILLION, kernels.READ]
     normed = [*kernels.SOFTMAX, *kernels.LAYER_NORM]
+    compiled = [kernels.STREAMS[0], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.CUBES[1]]
     beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.ATTENTION]
     every = [
         kernel_sides.Ours(ours, [*kernels.CUBES, *by_hand, *normed, *kernels.RMS_NORM,
@@ -152,6 +153,7 @@ def _kernels_suite():
         kernel_sides.OpenBlas(kernels.CUBES),
         kernel_sides.Pocl(kernels.BARRIERS),
         kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py", beside),
+        kernel_sides.CodeTimes(code, compiled),
         kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
     ]
     rows = []
@@ -195,6 +197,14 @@ def _kernels_suite():
                         (ours, kernel_sides.key(case, "scaling")),
                         (hand, kernel_sides.key(kernels.FMA, "scaling")),
                         "multiply-adds in registers", 0.9, "ratio"))
+    for case in compiled:
+        what = f"from request to callable code, {kernels.KINDS[case.kind].what}"
+        for metric, key, target in (
+                ("time", "request", 15 if case.kind == "gemm_f32" else 4),
+                ("time in our passes", "ours", None), ("time in LLVM", "llvm", None),
+                ("time from the cache", "cached", 0.3)):
+            rows.append(Row(what, metric, "ms", "lower", (code, f"{case.name}@{key}"),
+                            target=target))
     return Suite("kernels", every, rows)
 
 

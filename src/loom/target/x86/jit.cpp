@@ -183,11 +183,12 @@ std::unique_ptr<JitEngine> JitEngine::create(Diagnostics& diagnostics,
 }
 
 std::optional<std::string> JitEngine::compile(const Module& module, OpId kernel,
-                                              const JitOptions& options, Diagnostics& diagnostics) {
+                                              const JitOptions& options, Diagnostics& diagnostics,
+                                              CodegenNotes* notes) {
   auto generator = impl_->generators.take(options, diagnostics);
   if (generator == nullptr) return std::nullopt;
   auto object = generator->generate(module, std::span(&kernel, 1), std::string(kJitEntryName),
-                                    OutputForm::Object, diagnostics);
+                                    OutputForm::Object, diagnostics, notes);
   impl_->generators.give_back(options, std::move(generator));
   return object;
 }

@@ -8,6 +8,7 @@
 
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
+#include "loom/target/llvm/notes.h"
 #include "loom/target/llvm/options.h"
 #include "loom/target/x86/kernel_abi.h"
 
@@ -76,9 +77,9 @@ class JitEngine {
   std::optional<JitKernel> add(const Module& module, OpId kernel, const JitOptions& options,
                                Diagnostics& diagnostics);
   // The first half of add(): the object that it loads, for add_object() under kJitEntryName in this
-  // process or, on this machine, another one.
+  // process or, on this machine, another one. `notes` may be null.
   std::optional<std::string> compile(const Module& module, OpId kernel, const JitOptions& options,
-                                     Diagnostics& diagnostics);
+                                     Diagnostics& diagnostics, CodegenNotes* notes = nullptr);
   // Loads an object that compile_x86 made and finds the entry `symbol` in it. Observers are told
   // that the kernel is called `name`, or `symbol` where that is empty.
   std::optional<JitKernel> add_object(std::string_view object, std::string_view symbol,
