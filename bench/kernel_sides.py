@@ -193,6 +193,22 @@ class Packaged(KernelSide):
         return []
 
 
+class Tvm(Packaged):
+    """One process for each number of threads, which TVM reads when it starts."""
+
+    def __init__(self, name, cases):
+        super().__init__(name, "LOOM_TVM_PYTHON", "kernels_tvm.py", cases)
+
+    def times(self, context, budget_ms):
+        times = {}
+        for threads in self.threads:
+            times.update(program_times(
+                peer_program(self._variable, self.name),
+                [self._script, budget_ms, *(key(case, threads) for case in self.cases)], self.name,
+                {**os.environ, "TVM_NUM_THREADS": str(threads)}))
+        return times
+
+
 class Iree(Packaged):
     """Its modules are compiled anew in each run of the suite."""
 

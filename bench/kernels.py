@@ -46,6 +46,8 @@ _NORM = (("epsilon", "f32", EPSILON),)
 KINDS = {
     "gemm_f32": Kind("f32 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
                      Loom("gemm_f32", ("m", "n", "k"), ("a", "b"))),
+    "gemm_bf16": Kind("bf16 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
+                      Loom("gemm_bf16", ("m", "n", "k"), ("a", "b"))),
     "gemv_f32": Kind("f32 matrix by vector", "GB/s", lambda r, c: 4 * r * c, _weights("gemv_f32")),
     "gemv_bf16": Kind("bf16 matrix by vector", "GB/s", lambda r, c: 2 * r * c,
                       _weights("gemv_bf16")),
@@ -140,6 +142,7 @@ def _rows_of(kind):
 
 THREADS = (1, 2)
 CUBES = [case("gemm_f32", n, n, n) for n in (512, 1024, 2048)]
+HALF_CUBES = [case("gemm_bf16", n, n, n) for n in (512, 1024, 2048)]
 STREAMS = [case(kind, n) for kind in ("copy", "add") for n in (IN, SHARED, OUT)]
 STREAMS += [case(kind, OUT) for kind in ("copy.stream", "add.stream")]
 SUMS = _rows_of("row_sum")

@@ -103,7 +103,7 @@ Run make(const Problem& problem, unsigned threads) {
     const Type type = kind == "gemm_f32" ? Type::f32 : Type::bf16;
     product(*steps, steps->at(dense({size(0), size(2)}, type), problem.in(0)),
             steps->at(dense({size(2), size(1)}, type), problem.in(1)),
-            steps->at(dense({size(0), size(1)}, type), problem.out()));
+            steps->at(dense({size(0), size(1)}, Type::f32), problem.out()));
   } else if (kind == "softmax") {
     const memory::desc desc = dense({size(0), size(1)}, Type::f32);
     softmax(*steps, steps->at(desc, problem.in(0)), steps->at(desc, problem.out()));

@@ -140,19 +140,21 @@ def _check_suite():
 def _kernels_suite():
     ours, hand, onednn, blas = "Loom", "hand-written AVX2", "oneDNN", "OpenBLAS"
     torch, iree, pocl, code = "PyTorch", "IREE", "PoCL", "request to code"
+    tvm = "TVM"
     by_hand = [*kernels.STREAMS, *kernels.SUMS, kernels.MILLION, kernels.READ]
     normed = [*kernels.SOFTMAX, *kernels.LAYER_NORM]
     compiled = [kernels.STREAMS[0], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.CUBES[1]]
     beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.ATTENTION]
     every = [
-        kernel_sides.Ours(ours, [*kernels.CUBES, *by_hand, *normed, *kernels.RMS_NORM,
+        kernel_sides.Ours(ours, [*kernels.CUBES, *kernels.HALF_CUBES, *by_hand, *normed, *kernels.RMS_NORM,
                                  *kernels.WEIGHTS, kernels.ATTENTION, *kernels.BARRIERS]),
         kernel_sides.Built(hand, "bench_kernels_hand", [*by_hand, kernels.FMA]),
-        kernel_sides.Built(onednn, "bench_kernels_onednn", [*normed, kernels.ATTENTION],
-                           "libdnnl-dev"),
+        kernel_sides.Built(onednn, "bench_kernels_onednn", [*normed, kernels.ATTENTION, *kernels.HALF_CUBES], "libdnnl-dev"),
         kernel_sides.OpenBlas(kernels.CUBES),
         kernel_sides.Pocl(kernels.BARRIERS),
-        kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py", beside),
+        kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py",
+                              [*beside, *kernels.HALF_CUBES]),
+        kernel_sides.Tvm(tvm, [kernels.CUBES[1], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]]),
         kernel_sides.CodeTimes(code, compiled),
         kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
     ]
@@ -168,8 +170,11 @@ def _kernels_suite():
     packages = [(torch, "PyTorch, CPU"), (iree, f"IREE {sides.IREE_VERSION}")]
     for case in kernels.CUBES:
         compare(case, blas, "OpenBLAS 0.3.21", 0.9)
-    for side, name in packages:
+    for side, name in [*packages, (tvm, "TVM 0.27, schedule by hand")]:
         compare(kernels.CUBES[1], side, name, 0.9)
+    for case in kernels.HALF_CUBES:
+        compare(case, torch, "PyTorch, CPU", 0.9)
+        compare(case, onednn, "oneDNN 2.6", 0.9)
     for case in kernels.STREAMS + kernels.SUMS:
         compare(case, hand, "loop by hand for AVX2", 0.95)
     compare(kernels.MILLION, hand, "loop by hand for AVX2", 1 / 1.2)
@@ -187,6 +192,8 @@ def _kernels_suite():
     for side, name in packages:
         for case in beside[len(kernels.CUBES):]:
             compare(case, side, name, 1)
+    for case in (kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]):
+        compare(case, tvm, "TVM 0.27, schedule by hand", 1)
     for case in kernels.WEIGHTS:
         target = 0.6 if case.kind == "gemv_q4_0" else 0.8
         compare(case, hand, "reading an array by hand", target, kernels.READ, (2,))

@@ -7,9 +7,11 @@
 #   LOOM_IREE_PYTHON  a Python that has IREE      LOOM_IREE_PYTHON_MISSING  why it is empty
 #   LOOM_TUNER_PYTHON  one that has Kernel Tuner  LOOM_TUNER_PYTHON_MISSING  why it is empty
 #   LOOM_TORCH_PYTHON  one that has PyTorch       LOOM_TORCH_PYTHON_MISSING  why it is empty
+#   LOOM_TVM_PYTHON   one that has TVM            LOOM_TVM_PYTHON_MISSING   why it is empty
 export LOOM_MLIR_OPT='' LOOM_MLIR_OPT_MISSING='' LOOM_IREE_PYTHON='' LOOM_IREE_PYTHON_MISSING=''
 export LOOM_TUNER_PYTHON='' LOOM_TUNER_PYTHON_MISSING=''
 export LOOM_TORCH_PYTHON='' LOOM_TORCH_PYTHON_MISSING=''
+export LOOM_TVM_PYTHON='' LOOM_TVM_PYTHON_MISSING=''
 
 : "${root:=$PWD}"
 
@@ -29,7 +31,10 @@ prepare_peers() {
   prepare_python LOOM_IREE_PYTHON IREE bench-venv bench-requirements.txt
   case $1 in
     hyperloom) prepare_python LOOM_TUNER_PYTHON 'Kernel Tuner' tuner-venv tuner-requirements.txt ;;
-    kernels) prepare_python LOOM_TORCH_PYTHON PyTorch torch-venv torch-requirements.txt ;;
+    kernels)
+      prepare_python LOOM_TORCH_PYTHON PyTorch torch-venv torch-requirements.txt
+      prepare_python LOOM_TVM_PYTHON TVM tvm-venv tvm-requirements.txt
+      ;;
   esac
 }
 
