@@ -1,6 +1,7 @@
 // Random programs compute on x86-64 what the reference interpreter says.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 
@@ -154,6 +155,33 @@ void expect_same(const LaneValues& expected, const std::vector<std::byte>& actua
     std::memcpy(&got.bits, actual.data() + lane * width, width);
     if (is_float(expected.element) && is_nan(expected.at(lane)) && is_nan(got)) continue;
     ASSERT_EQ(expected.lanes[lane], got.bits) << "result " << number << ", lane " << lane;
+  }
+}
+
+// Those whose results depend on how an elementary function is computed, too.
+TEST(Compiled, EveryPureOperationIsTaken) {
+  Diagnostics diagnostics;
+  const auto engine = JitEngine::create(diagnostics);
+  ASSERT_NE(engine, nullptr) << messages(diagnostics);
+  std::set<OpKind> taken;
+  for (uint64_t seed = 0; seed < program_count(1500); ++seed) {
+    SourceFiles files;
+    Module module(files);
+    Generator generator(module, seed, {});
+    generator.run();
+    if (std::ranges::includes(taken, generator.used())) continue;
+    for (const std::string_view number : {"0", "1", "2"}) {
+      const OpId function = module.symbol("f" + std::string(number));
+      const OpId kernel = Wrapper(module, function).build("k" + std::string(number));
+      Diagnostics problems;
+      ASSERT_TRUE(engine->add(module, kernel, {.tier = JitTier::Fast}, problems).has_value())
+          << messages(problems) << print_text(module);
+    }
+    taken.insert(generator.used().begin(), generator.used().end());
+  }
+  if (program_count(1500) < 1500) return;  // too few for every operation
+  for (const OpKind kind : kAllOpKinds) {
+    EXPECT_TRUE(taken.contains(kind) || !Generator::covers(kind)) << op_info(kind).name;
   }
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "loom/base/failed_checks.h"
 #include "loom/dialect/numeric.h"
 #include "loom/target/x86/compile.h"
 
@@ -22,13 +23,6 @@ ScalarValue element_at(const Buffer& buffer, size_t i) {
   ScalarValue value{buffer.element, 0};
   std::memcpy(&value.bits, buffer.bytes.data() + i * width, width);
   return value;
-}
-
-void run(LoomKernelEntry entry, std::vector<Buffer>& buffers, const LoomDispatchShape& shape) {
-  std::vector<uint64_t> slots;
-  slots.reserve(buffers.size());
-  for (Buffer& buffer : buffers) slots.push_back(std::bit_cast<uint64_t>(buffer.bytes.data()));
-  entry(slots.data(), &shape, 0, uint64_t{shape.count[0]} * shape.count[1] * shape.count[2]);
 }
 
 }  // namespace
@@ -63,6 +57,23 @@ Program::Program(std::string text) : text_(std::move(text)) {
   if (module_ && !verify_module(*module_, diagnostics)) module_.reset();
   problems = messages(diagnostics);
   EXPECT_TRUE(module_.has_value()) << problems << text_;
+}
+
+void Program::run(LoomKernelEntry entry, std::vector<Buffer>& buffers,
+                  const LoomDispatchShape& shape) {
+  std::vector<uint64_t> slots;
+  slots.reserve(buffers.size());
+  for (Buffer& buffer : buffers) slots.push_back(std::bit_cast<uint64_t>(buffer.bytes.data()));
+  entry(slots.data(), &shape, 0, uint64_t{shape.count[0]} * shape.count[1] * shape.count[2]);
+  failed = take_failed_check(slots.data(), slots.size());
+}
+
+bool Program::compiles() {
+  Diagnostics diagnostics;
+  const auto code =
+      engine().add(*module_, module_->symbol("k"), {.tier = JitTier::Fast}, diagnostics);
+  problems = messages(diagnostics);
+  return code.has_value();
 }
 
 std::optional<std::vector<Buffer>> Program::interpret(std::vector<Buffer> buffers,
@@ -115,6 +126,7 @@ void Program::expect_same(const std::vector<Buffer>& buffers, LoomDispatchShape 
     SCOPED_TRACE(tier == JitTier::Fast ? "tier fast" : "tier optimized");
     const auto actual = compute(buffers, tier, shape);
     ASSERT_TRUE(actual.has_value()) << problems << text_;
+    EXPECT_EQ(failed, std::nullopt);
     expect_equal(*expected, *actual, tolerance);
     if (::testing::Test::HasFailure()) FAIL() << text_;
   }
@@ -122,6 +134,7 @@ void Program::expect_same(const std::vector<Buffer>& buffers, LoomDispatchShape 
     SCOPED_TRACE(cpu);
     const auto actual = compute_for(buffers, cpu, shape);
     ASSERT_TRUE(actual.has_value()) << problems << text_;
+    EXPECT_EQ(failed, std::nullopt);
     expect_equal(*expected, *actual, tolerance);
     if (::testing::Test::HasFailure()) FAIL() << text_;
   }

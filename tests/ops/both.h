@@ -76,10 +76,14 @@ class Program {
   void expect_same(const std::vector<Buffer>& buffers,
                    LoomDispatchShape shape = {{1, 1, 1}, {1, 1, 1}},
                    std::vector<ScalarValue> workload = {}, Tolerance tolerance = {});
+  bool compiles();
   const std::string& text() const { return text_; }
-  std::string problems;
+  std::string problems;               // of the last of these
+  std::optional<std::string> failed;  // the check that failed in the last kernel that computed
 
  private:
+  void run(LoomKernelEntry entry, std::vector<Buffer>& buffers, const LoomDispatchShape& shape);
+
   std::string text_;
   SourceFiles files_;
   std::optional<Module> module_;

@@ -22,6 +22,7 @@ std::string kernel_text(unsigned buffers, const std::string& body,
                         const std::string& before = "");
 
 std::vector<Case> atomic_cases();
+std::vector<Case> check_cases();
 std::vector<Case> collective_cases();
 std::vector<Case> control_cases();
 std::vector<Case> fragment_cases();
@@ -31,6 +32,9 @@ std::vector<Case> transfer_cases();
 
 // All of the above.
 std::vector<Case> all_cases();
+
+// A check of these fails.
+std::vector<Case> failing_cases();
 
 // Runs each on both sides.
 void expect_all_same(const std::vector<Case>& cases);

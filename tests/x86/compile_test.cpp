@@ -206,8 +206,6 @@ TEST_P(Refusals, EndInOneDiagnosticThatNamesTheOperation) {
 INSTANTIATE_TEST_SUITE_P(
     All, Refusals,
     ::testing::Values(
-        Refusal{"Assertion", "  kernel.assert %on : i1\n  kernel.assert %on : i1\n",
-                "LOWERING/001 line 11: 'kernel.assert' is not supported yet on x86_64\n"},
         Refusal{"HugeWorkgroupStorage", "  %s = buffer.alloca<workgroup> align(16) %big : buffer\n",
                 "LOWERING/001 line 11: 'buffer.alloca' is not supported yet on x86_64 with more "
                 "than 1 MiB\n"},

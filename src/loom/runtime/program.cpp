@@ -165,7 +165,7 @@ bool Invocation::issue_stepped(const StepObserver& after, Diagnostics& diagnosti
     return false;
   }
   run_stepped(after);
-  return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
+  return ran_well() || report_run(diagnostics);
 }
 
 bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
@@ -176,14 +176,20 @@ bool Invocation::issue_traced(Trace& trace, Diagnostics& diagnostics) {
   trace.begin();
   run_traced(trace);
   trace.end();
-  return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
+  return ran_well() || report_run(diagnostics);
 }
 
-bool Invocation::report_overflow(Diagnostics& diagnostics) {
+bool Invocation::report_run(Diagnostics& diagnostics) {
   const uint32_t command = overflow_.exchange(kNoCommand, std::memory_order_relaxed);
-  diagnostics.emit(Diag::RunDispatchSize, {},
-                   {{"symbol", program_.indirect_symbols_[command]}, {"count", "2^63 or more"}});
-  return false;
+  if (command != kNoCommand) {
+    diagnostics.emit(Diag::RunDispatchSize, {},
+                     {{"symbol", program_.indirect_symbols_[command]}, {"count", "2^63 or more"}});
+  }
+  // Some other invocation's check may be the one that is pending.
+  const auto slots = argument_slots();
+  const auto failed = take_failed_check(slots.data(), slots.size());
+  if (failed) diagnostics.emit(Diag::RunAssertion, {}, {{"detail", *failed}});
+  return command == kNoCommand && !failed;
 }
 
 bool Invocation::bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics) {

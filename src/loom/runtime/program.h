@@ -20,6 +20,7 @@
 #include <string_view>
 #include <vector>
 
+#include "loom/base/failed_checks.h"
 #include "loom/command/program_view.h"
 #include "loom/diag/diagnostic.h"
 #include "loom/runtime/placement.h"
@@ -112,14 +113,15 @@ class Invocation {
 
   // Runs the whole program once with the storage bound now. Reports RUN/003 for each binding
   // without storage, and runs nothing then. Reports RUN/012 where an indirect count says more
-  // workgroups than can be numbered; that dispatch did nothing, the others ran.
+  // workgroups than can be numbered; that dispatch did nothing, the others ran. Reports RUN/027 for
+  // a check inside of a kernel that did not hold; what the program wrote means nothing then.
   bool issue(Diagnostics& diagnostics) {
     if (unbound_ != 0) [[unlikely]] {
       report_unbound(diagnostics);
       return false;
     }
     run();
-    return overflow_.load(std::memory_order_relaxed) == kNoCommand || report_overflow(diagnostics);
+    return ran_well() || report_run(diagnostics);
   }
   // The same, and records each dispatch. Slower, as it takes the time and a lock for each.
   bool issue_traced(Trace& trace, Diagnostics& diagnostics);
@@ -142,13 +144,18 @@ class Invocation {
   virtual void run() = 0;
   virtual void run_traced(Trace& trace) = 0;
   virtual void run_stepped(const StepObserver& after) = 0;
+  // The slots that the arguments of its kernels lie in.
+  virtual std::span<const uint64_t> argument_slots() const { return {}; }
   // The indirect counts of a command cannot be numbered. From any thread of the issue.
   void note_overflow(uint32_t command) { overflow_.store(command, std::memory_order_relaxed); }
 
  private:
   static constexpr uint32_t kNoCommand = std::numeric_limits<uint32_t>::max();
 
-  bool report_overflow(Diagnostics& diagnostics);
+  bool ran_well() const {
+    return overflow_.load(std::memory_order_relaxed) == kNoCommand && !failed_checks_pending();
+  }
+  bool report_run(Diagnostics& diagnostics);
   bool bind_row(uint32_t row, std::span<std::byte> storage, Diagnostics& diagnostics);
   void report_unbound(Diagnostics& diagnostics) const;
 

@@ -68,6 +68,7 @@ class CpuInvocation final : public Invocation {
   void run() override;
   void run_traced(Trace& trace) override;
   void run_stepped(const StepObserver& after) override;
+  std::span<const uint64_t> argument_slots() const override { return slots_; }
 
  private:
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();

@@ -251,6 +251,12 @@ void BodyLowering::lower_op(OpId op) {
     case ViewAtomicLoad:
     case ViewAtomicStore:
       return emit_view_atomic(op);
+    case KernelAssert:
+    case SanitizerAssertValue:
+    case SanitizerAssertOp:
+    case SanitizerAssertAccess:
+    case SanitizerAssertLayout:
+      return emit_check(op);
     case KernelAsyncCopy:
     case KernelAsyncCopyMask:
     case KernelAsyncGather:

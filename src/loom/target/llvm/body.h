@@ -45,6 +45,9 @@ class KernelQueries {
   virtual uint64_t private_copies() const = 0;
   // The number of the current workitem among those.
   virtual llvm::Value* private_copy() = 0;
+  // Of a check that fails: the address of the kernel's arguments, and where all workitems end.
+  virtual llvm::Value* arguments() = 0;
+  virtual llvm::BasicBlock* end_block() = 0;
 };
 
 // Who watches the lowering, where there is someone, and what comes after it.
@@ -230,6 +233,13 @@ class BodyLowering {
                                   llvm::Value* operand, llvm::Value* expected);
   void emit_view_atomic(OpId op);
   void emit_vector_atomic(OpId op);
+
+  // --- checks at run time (checks.cpp) ---
+  void check(OpId op, llvm::Value* holds, const std::string& detail);
+  llvm::Value* holds(const Predicate& predicate);
+  void emit_access_check(OpId op);
+  void emit_layout_check(OpId op);
+  void emit_check(OpId op);
 
   // --- asynchronous copies (transfers.cpp) ---
   llvm::Value* flat_address(ValueId view, llvm::Value* base, unsigned skipped, llvm::Value* flat);

@@ -35,6 +35,12 @@ std::string_view OpChecks::check(OpId op, const ExactValues& exact, LoweringPlan
       return check_transfer(op);
     case EncodingIsa:
       return decided_isa(module_, op) ? "" : "of an encoding that is made at run time";
+    case SanitizerAssertLayout: {
+      const TypeId type = module_.attr(op, attr_slot(SanitizerAssertLayout, "layout")).type();
+      return view_layout(module_, module_.types[type]) != ViewLayout::Other
+                 ? ""
+                 : "of a layout that is made at run time, or of records";
+    }
     case BufferLength:
       return root_length(module_, module_.operand(op, 0))
                  ? ""

@@ -39,7 +39,8 @@ bool is_lowerable(const Module& module, const Type& type) {
 // Which operations lowering knows, apart from what their types and attributes add.
 bool is_lowerable(OpKind kind) {
   const OpInfo& info = op_info(kind);
-  for (const std::string_view dialect : {"index", "scalar", "vector", "view", "encoding"}) {
+  for (const std::string_view dialect :
+       {"index", "scalar", "vector", "view", "encoding", "sanitizer"}) {
     if (info.dialect == dialect) return true;
   }
   switch (kind) {
@@ -64,6 +65,7 @@ bool is_lowerable(OpKind kind) {
     case ConfigGet:
     case KernelReturn:
     case KernelExit:
+    case KernelAssert:
     case KernelAsyncCopy:
     case KernelAsyncCopyMask:
     case KernelAsyncGather:

@@ -82,6 +82,8 @@ class Entry : public KernelQueries, public ItemLoops {
   llvm::BasicBlock* exit_block() override { return item_end_; }
   uint64_t private_copies() const override { return plan_.group ? *plan_.items() : 1; }
   llvm::Value* private_copy() override { return flat_; }
+  llvm::Value* arguments() override { return function_->getArg(0); }
+  llvm::BasicBlock* end_block() override { return done_; }
   void each_item(const std::function<void(llvm::Value* flat)>& body) override;
   llvm::Value* along_x() override { return item_[0]; }
   void at_first_item() override {
@@ -123,6 +125,7 @@ class Entry : public KernelQueries, public ItemLoops {
   std::array<llvm::Value*, 3> item_{};
   llvm::Value* flat_ = nullptr;  // the workitem's number in its workgroup
   llvm::BasicBlock* item_end_ = nullptr;
+  llvm::BasicBlock* done_ = nullptr;  // behind all workgroups
 };
 
 void Entry::start(const std::string& name) {
@@ -436,7 +439,7 @@ void Entry::emit(const std::string& name, DenormalMode denormals) {
   find_queries();
   bind_arguments();
   llvm::Value* const saved = denormals == DenormalMode::Flush ? set_flush() : nullptr;
-  llvm::BasicBlock* const done = block();
+  llvm::BasicBlock* const done = done_ = block();
   // A terminator first: loads of the shape go before it.
   llvm::BasicBlock* const work = block();
   b.CreateCondBr(b.CreateICmpULT(function_->getArg(2), function_->getArg(3)), work, done);

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "loom/base/failed_checks.h"
 #include "loom/base/hash.h"
 #include "loom/dialect/op_info.h"
 #include "loom/target/x86/codegen.h"
@@ -99,6 +100,13 @@ bool JitEngine::Impl::start(std::string& error) {
     return false;
   }
   process->addGenerator(std::move(*generator));
+  const llvm::orc::ExecutorSymbolDef report(
+      llvm::orc::ExecutorAddr::fromPtr(&loom_check_failed), llvm::JITSymbolFlags::Exported);
+  if (auto failed = process->define(
+          llvm::orc::absoluteSymbols({{session->intern("loom_check_failed"), report}}))) {
+    error = llvm::toString(std::move(failed));
+    return false;
+  }
   return true;
 }
 

@@ -30,6 +30,13 @@ typedef struct LoomDispatchShape {
 typedef void (*LoomKernelEntry)(const uint64_t* args, const LoomDispatchShape* shape,
                                 uint64_t begin, uint64_t end);
 
+/* What a kernel calls where one of its checks (kernel.assert, sanitizer.assert.*) does not hold:
+ * the arguments of its entry, and what it expected. Behind the call the entry returns at once, and
+ * what it wrote means nothing. `args` is null, and the kernel traps behind the call, where the
+ * check is in a function that is called out of line. A program need not define it: without a
+ * definition such a check traps. libloom defines it, and issues report it as RUN/027. */
+void loom_check_failed(const uint64_t* args, const char* text);
+
 #ifdef __cplusplus
 }
 #endif

@@ -116,9 +116,4 @@ std::vector<Case> fragment_cases() {
   return cases;
 }
 
-namespace {
-
-TEST(Fragments, MultiplyAsTheInterpreterDoes) { expect_all_same(fragment_cases()); }
-
-}  // namespace
 }  // namespace loom::ops

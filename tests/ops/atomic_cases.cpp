@@ -154,9 +154,4 @@ std::vector<Case> atomic_cases() {
   return cases;
 }
 
-namespace {
-
-TEST(Atomics, CombineExactlyAsTheInterpreterDoes) { expect_all_same(atomic_cases()); }
-
-}  // namespace
 }  // namespace loom::ops

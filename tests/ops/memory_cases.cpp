@@ -138,9 +138,4 @@ std::vector<Case> memory_cases() {
   return cases;
 }
 
-namespace {
-
-TEST(Memory, IsReachedAsTheInterpreterReachesIt) { expect_all_same(memory_cases()); }
-
-}  // namespace
 }  // namespace loom::ops

@@ -53,9 +53,4 @@ func.def @twice(%x: i32) -> (i32) {
   };
 }
 
-namespace {
-
-TEST(Control, GoesTheWayTheInterpreterGoes) { expect_all_same(control_cases()); }
-
-}  // namespace
 }  // namespace loom::ops

@@ -98,9 +98,4 @@ std::vector<Case> transfer_cases() {
           gathers(true)};
 }
 
-namespace {
-
-TEST(Transfers, MoveWhatTheInterpreterMoves) { expect_all_same(transfer_cases()); }
-
-}  // namespace
 }  // namespace loom::ops

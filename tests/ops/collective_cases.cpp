@@ -151,9 +151,4 @@ std::vector<Case> collective_cases() {
   return cases;
 }
 
-namespace {
-
-TEST(Collectives, MeetAsInTheInterpreter) { expect_all_same(collective_cases()); }
-
-}  // namespace
 }  // namespace loom::ops
