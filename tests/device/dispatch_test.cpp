@@ -31,7 +31,7 @@ TEST_P(Dispatch, RunsEveryWorkitemOfEveryWorkgroupOnce) {
 }}
 )",
                       x, y, z));
-    const auto groups = static_cast<size_t>(x * y * z);
+    const auto groups = static_cast<size_t>(x) * static_cast<size_t>(y) * static_cast<size_t>(z);
     const api::Storage to = storage(groups * 24 + 8);
     api::Invocation run = invocation();
     ASSERT_TRUE(run.bind("to", to, messages_)) << messages_.text();

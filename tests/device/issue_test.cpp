@@ -118,10 +118,12 @@ TEST_P(Issue, InvocationsAreIndependentOfEachOther) {
   build(kTwice);
   constexpr size_t kThreads = 8;
   std::vector<api::Storage> storages;
+  storages.reserve(kThreads);
   for (size_t i = 0; i < kThreads; ++i) {
     storages.push_back(storage_of(all(static_cast<int32_t>(i))));
   }
   std::vector<std::thread> threads;
+  threads.reserve(kThreads);
   for (size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([this, &values = storages[i]] {
       api::Messages messages(context_);
@@ -143,6 +145,7 @@ TEST_P(Issue, StartedIssuesAreWaitedForInAnyOrder) {
   std::vector<api::Storage> storages;
   std::vector<api::Invocation> runs;
   std::vector<api::Completion> completions;
+  completions.reserve(kStarted);
   for (size_t i = 0; i < kStarted; ++i) {
     storages.push_back(storage_of(all(static_cast<int32_t>(i))));
     runs.push_back(invocation());

@@ -52,6 +52,7 @@ TEST_P(Sanitizer, WhatFailsIsReportedOnceAndTheInvocationGoesOn) {
 TEST_P(Sanitizer, AFailureIsOfTheIssueThatItHappenedIn) {
   std::vector<std::thread> threads;
   std::vector<int> wrong(8);
+  threads.reserve(wrong.size());
   for (size_t i = 0; i < wrong.size(); ++i) {
     threads.emplace_back([this, i, &wrong] {
       const bool fails = i % 2 == 0;

@@ -7,6 +7,7 @@
 
 #include "loom/base/failed_checks.h"
 #include "loom/dialect/numeric.h"
+#include "loom/target/llvm/group_plan.h"
 #include "loom/target/x86/compile.h"
 
 namespace loom::ops {
@@ -76,6 +77,14 @@ bool Program::compiles() {
   return code.has_value();
 }
 
+std::string Program::assembly(const std::string& cpu) {
+  Diagnostics diagnostics;
+  const std::vector<OpId> kernels = {module_->symbol("k")};
+  const auto text = compile_x86(*module_, kernels, OutputForm::Assembly, {.cpu = cpu}, diagnostics);
+  problems = messages(diagnostics);
+  return text.value_or("");
+}
+
 std::optional<std::vector<Buffer>> Program::interpret(std::vector<Buffer> buffers,
                                                       std::vector<ScalarValue> workload) {
   Diagnostics diagnostics;
@@ -85,7 +94,7 @@ std::optional<std::vector<Buffer>> Program::interpret(std::vector<Buffer> buffer
     arguments.emplace_back(std::in_place_type<InterpStorage>, "b", buffer.bytes);
   }
   InterpOptions options;
-  options.subgroup_size = 1;
+  options.subgroup_size = static_cast<uint32_t>(subgroup_lanes(*module_, module_->symbol("k")));
   const bool good = run_kernel(*module_, "k", workload, arguments, options, diagnostics);
   problems = messages(diagnostics);
   if (!good) return std::nullopt;

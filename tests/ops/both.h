@@ -77,6 +77,8 @@ class Program {
                    LoomDispatchShape shape = {{1, 1, 1}, {1, 1, 1}},
                    std::vector<ScalarValue> workload = {}, Tolerance tolerance = {});
   bool compiles();
+  // What x86-64 makes of it for that processor; empty where it refuses.
+  std::string assembly(const std::string& cpu);
   const std::string& text() const { return text_; }
   std::string problems;               // of the last of these
   std::optional<std::string> failed;  // the check that failed in the last kernel that computed

@@ -77,6 +77,95 @@ Case numbers(std::string name, const std::string& how, std::string_view type) {
           {}};
 }
 
+// The same kernel where subgroups have that many lanes.
+Case widened(Case one, unsigned lanes) {
+  constexpr std::string_view kPlain = "kernel.def @k()";
+  one.name += fmt::format(", {} lanes", lanes);
+  one.text.replace(one.text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
+  one.text =
+      fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) + one.text;
+  return one;
+}
+
+// Moves between several lanes, whose widths and distances only make sense there.
+void add_wide(std::vector<Case>& cases) {
+  for (const std::string_view kind : {"xor", "up", "down", "index"}) {
+    for (const int distance : {0, 1, 3}) {
+      for (const int width : {1, 2, 4}) {
+        cases.push_back(widened(
+            numbers(
+                fmt::format("shuffle {} {} of {}", kind, distance, width),
+                fmt::format("  %distance = scalar.constant {} : i32\n"
+                            "  %among = scalar.constant {} : i32\n"
+                            "  %got, %valid = kernel.subgroup.shuffle<{}> %v, %distance, %among : "
+                            "i32, i32, i32\n"
+                            "  %wide = scalar.extui %valid : i1 to i32\n"
+                            "  %r = scalar.addi %got, %wide : i32\n",
+                            distance, width, kind),
+                "i32"),
+            4));
+      }
+    }
+  }
+  for (const std::string_view element : {"i32", "f32"}) {
+    const std::string kind = element == "i32" ? "addi" : "addf";
+    for (const std::string_view cluster :
+         {"cluster_size = 2", "cluster_size = 4", "cluster_size = 2, cluster_stride = 2",
+          "cluster_size = 4, cluster_stride = 2"}) {
+      cases.push_back(widened(
+          of_vectors(fmt::format("reduce with {}", cluster), element,
+                     fmt::format("  %r = kernel.subgroup.reduce<{}> %v {{{}}} : vector<3x{}>\n",
+                                 kind, cluster, element)),
+          8));
+      cases.push_back(widened(
+          of_vectors(
+              fmt::format("scan with {}", cluster), element,
+              fmt::format("  %r = kernel.subgroup.scan<{}> %v {{{}, direction = reverse, mode = "
+                          "exclusive}} : vector<3x{}>\n",
+                          kind, cluster, element)),
+          8));
+    }
+  }
+  // The same for all, so that every lane gives the value of one.
+  cases.push_back(widened(
+      numbers("broadcast of lane 1", R"(  %r = kernel.subgroup.broadcast %v from %one : i32, i32
+)",
+              "i32"),
+      2));
+  // Equal values here and there.
+  cases.push_back(widened(numbers("matches", R"(  %three = scalar.constant 3 : i32
+  %few = scalar.andi %v, %three : i32
+  %some = kernel.subgroup.match.any %few : i32 -> i32
+  %mask, %all = kernel.subgroup.match.all %zero : i32 -> i32, i1
+  %more = scalar.shli %mask, %three : i32
+  %r = scalar.xori %some, %more : i32
+)",
+                                  "i32"),
+                          4));
+  // A choice and a loop that the whole workgroup takes, and workgroup memory between subgroups.
+  cases.push_back(
+      widened(numbers("in uniform control", R"(  %size = kernel.workgroup.size<x> : index
+  %four = index.constant 4 : index
+  %large = index.cmp sgt, %size, %four : index
+  %none = index.constant 0 : index
+  %step = index.constant 1 : index
+  %r = scf.if %large -> (i32) {
+    %sum = scf.for %k = [%none to %four step %step](%acc = %v : i32) -> (i32) {
+      %next = kernel.subgroup.scan<addi> %acc {direction = forward, mode = inclusive} : i32
+      kernel.barrier<workgroup> scope(subgroup) ordering(acq_rel)
+      scf.yield %next : i32
+    }
+    %total = kernel.workgroup.reduce<xori> %sum : i32
+    %both = scalar.addi %sum, %total : i32
+    scf.yield %both : i32
+  } else {
+    scf.yield %zero : i32
+  }
+)",
+                      "i32"),
+              4));
+}
+
 }  // namespace
 
 std::vector<Case> collective_cases() {
@@ -131,6 +220,16 @@ std::vector<Case> collective_cases() {
   }
   cases.push_back(
       numbers("target subgroup size", "  %r = target.subgroup.size : index\n", "index"));
+  // All of these once more, where subgroups have several lanes and the last one is not full.
+  const std::vector<Case> narrow = cases;
+  size_t number = 0;
+  for (const Case& one : narrow) {
+    constexpr unsigned kLanes[] = {2, 3, 4, 8, 16};
+    const bool of_subgroups = one.text.find("kernel.subgroup.") != std::string::npos ||
+                              one.text.find("target.subgroup.") != std::string::npos;
+    if (of_subgroups) cases.push_back(widened(one, kLanes[number++ % std::size(kLanes)]));
+  }
+  add_wide(cases);
   // Each workitem reads what its neighbour wrote before the barrier.
   cases.push_back(numbers("barriers", R"(  %bytes = index.constant 40 : offset
   %shared = buffer.alloca<workgroup> align(4) %bytes : buffer

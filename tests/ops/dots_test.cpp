@@ -1,5 +1,5 @@
 // Dot products of neighbours on processors with and without instructions for them.
-#include "both.h"
+#include "cases.h"
 
 namespace loom::ops {
 namespace {
@@ -65,6 +65,27 @@ TEST(Dots, PairsOfHalvesAreCloseWithFlagsAndExactWithout) {
                           {.share = op.ends_with("reassoc|afn>") ? 1e-6 : 0.0});
     }
   }
+}
+
+// The dot instructions of a processor that has them, where the operation allows their rounding.
+TEST(Dots, AreInstructionsOfTheProcessor) {
+  const auto uses = [](const std::string& text, std::string_view instruction) {
+    Program program(text);
+    EXPECT_EQ(program.assembly("x86-64-v3").find(instruction), std::string::npos);
+    return program.assembly("sapphirerapids").find(instruction) != std::string::npos;
+  };
+  EXPECT_TRUE(uses(dots("dot4i<s8s8>", 16, "i8", 4, "i32"), "vpdpbusd"));
+  EXPECT_TRUE(uses(dots("dot2f<reassoc|afn>", 16, "bf16", 2, "f32"), "vdpbf16ps"));
+  EXPECT_FALSE(uses(dots("dot2f", 16, "bf16", 2, "f32"), "vdpbf16ps"));
+  size_t bytes = 0;
+  size_t halves = 0;
+  for (const Case& one : fragment_cases()) {
+    if (!one.name.starts_with("1 blocks of 4x8x4")) continue;
+    bytes += uses(one.text, "vpdpbusd");
+    halves += uses(one.text, "vdpbf16ps");
+  }
+  EXPECT_EQ(bytes, 1u);
+  EXPECT_EQ(halves, 1u);
 }
 
 }  // namespace

@@ -267,7 +267,9 @@ void BodyLowering::lower_op(OpId op) {
     case EncodingIsa:
       return bind(module_.result(op), builder_.getInt1(decided_isa(module_, op).value()));
     case TargetSubgroupSize:
-      return bind(module_.result(op), index_constant(1));
+      return bind(module_.result(op), queries_ != nullptr
+                                          ? queries_->query(KernelSubgroupSize, Axis::X)
+                                          : index_constant(1));
     case EncodingLayoutDense:
     case EncodingLayoutStrided:
     case EncodingDefine:

@@ -52,7 +52,7 @@ void BodyLowering::check(OpId op, llvm::Value* holds, const std::string& detail)
   if (module_.location(op).valid()) text += fmt::format(", line {}", module_.location(op).line);
   llvm::Value* const args =
       queries_ != nullptr ? queries_->arguments() : llvm::ConstantPointerNull::get(b.getPtrTy());
-  b.CreateCall(callee, {args, b.CreateGlobalStringPtr(text)});
+  b.CreateCall(callee, {args, b.CreateGlobalString(text)});
   b.CreateBr(queries_ != nullptr ? queries_->end_block() : trapping);
 
   b.SetInsertPoint(trapping);

@@ -1,5 +1,5 @@
 // Collectives whose scope holds one workitem: the lanes of a subgroup of width 1, and workgroups of
-// size 1. A workitem meets itself there, so a barrier is nothing.
+// size 1 with one subgroup. A workitem meets itself there, so a barrier is nothing.
 #include <llvm/IR/IRBuilder.h>
 
 #include "loom/base/check.h"

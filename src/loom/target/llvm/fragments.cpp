@@ -68,7 +68,7 @@ llvm::Value* BodyLowering::emit_product(OpId op) {
     const ValueId id = module_.operand(op, operand);
     return Products::Factor{value(id), module_.types[module_.type_of(id)].element};
   };
-  return Products(builder_, floats_)
+  return Products(builder_, floats_, aids_.dots)
       .multiply(plan_.products.at(op.index()), factor(0), factor(1), factor(2),
                 flags_of(module_, op, attr_slot(VectorMma, "flags")));
 }

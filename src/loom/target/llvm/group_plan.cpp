@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "loom/dialect/op_info.h"
+#include "loom/dialect/target_info.h"
+#include "loom/dialect/uniformity.h"
 #include "loom/ir/walk.h"
 #include "loom/target/llvm/item_strides.h"
 #include "loom/target/llvm/plan.h"
@@ -12,12 +14,13 @@ namespace {
 
 using enum OpKind;
 
-// Subgroups have one lane, so only the workgroup's own operations make workitems meet.
-bool is_meeting(const Module& module, OpId op) {
+// Where subgroups have one lane, only the workgroup's own operations make workitems meet.
+bool is_meeting(const Module& module, OpId op, uint64_t lanes) {
+  if (lanes > 1 && is_subgroup_collective(module.op(op).kind)) return true;
   switch (module.op(op).kind) {
     case KernelBarrier: {
       constexpr uint64_t kSubgroupScope = 1;
-      return module.attr(op, attr_slot(KernelBarrier, "scope")).bits != kSubgroupScope;
+      return lanes > 1 || module.attr(op, attr_slot(KernelBarrier, "scope")).bits != kSubgroupScope;
     }
     case KernelWorkgroupReduce:
     case KernelWorkgroupScan:
@@ -31,7 +34,7 @@ bool is_meeting(const Module& module, OpId op) {
 }
 
 // A call of a function whose body has one; bodies do not call themselves where that matters.
-bool calls_meeting(const Module& module, OpId op) {
+bool calls_meeting(const Module& module, OpId op, uint64_t lanes) {
   if (module.op(op).kind != FuncCall) return false;
   std::vector<OpId> calls = {op};
   std::unordered_set<uint32_t> seen;
@@ -42,7 +45,7 @@ bool calls_meeting(const Module& module, OpId op) {
     const OpId callee = module.symbol(symbol_ref(module, call, attr_slot(FuncCall, "callee")));
     if (!callee.valid() || !seen.insert(callee.index()).second) continue;
     for_each_nested(module, callee, [&](OpId inner) {
-      found = found || is_meeting(module, inner);
+      found = found || is_meeting(module, inner, lanes);
       if (module.op(inner).kind == FuncCall) calls.push_back(inner);
     });
   }
@@ -58,8 +61,11 @@ class Planner {
       : module_(module),
         kernel_(kernel),
         refusal_(refusal),
+        lanes_(subgroup_lanes(module, kernel)),
         strides_(module, kernel, size),
-        has_lanes_(has_lanes(size)) {}
+        has_lanes_(has_lanes(size)) {
+    if (lanes_ > 1) uniformity_.emplace(module, kernel);
+  }
 
   std::optional<GroupPlan> run() {
     mark_meetings();
@@ -75,7 +81,7 @@ class Planner {
   // Every operation that a meeting stands in.
   void mark_meetings() {
     for_each_nested(module_, kernel_, [&](OpId op) {
-      if (!is_meeting(module_, op) && !calls_meeting(module_, op)) return;
+      if (!is_meeting(module_, op, lanes_) && !calls_meeting(module_, op, lanes_)) return;
       for (OpId around = op; around.valid() && around != kernel_;
            around = parent_op(module_, around)) {
         if (!meets_.insert(around.index()).second) break;
@@ -86,7 +92,7 @@ class Planner {
   // What the collectives take is kept.
   void mark_taken() {
     for_each_nested(module_, kernel_, [&](OpId op) {
-      if (!is_meeting(module_, op)) return;
+      if (!is_meeting(module_, op, lanes_)) return;
       for (const ValueId value : module_.operands(op)) taken_.insert(value.index());
     });
   }
@@ -141,6 +147,7 @@ class Planner {
       case KernelWorkitemId:
       case KernelWorkitemDispatchId:
       case KernelSubgroupId:
+      case KernelSubgroupLaneId:
         return false;
       case BufferAlloca:
         return static_cast<MemorySpace>(module_.attr(op, attr_slot(BufferAlloca, "space")).bits) ==
@@ -255,8 +262,10 @@ class Planner {
   bool add_meeting(OpId op, std::vector<GroupPart>& parts) {
     switch (module_.op(op).kind) {
       case ScfFor:
+        if (!surely_uniform(module_.operands(op).first(3))) return refuse(op, kApart);
         return add_loop(op, parts);
       case ScfIf: {
+        if (!surely_uniform(module_.operands(op))) return refuse(op, kApart);
         GroupPart part{.kind = GroupPart::Kind::If, .op = op};
         results_in_slots(op);
         if (!split(module_.op_region(op, region_slot(ScfIf, "then")), part.inner)) return false;
@@ -268,8 +277,9 @@ class Planner {
       default:
         break;
     }
-    if (!is_meeting(module_, op)) return refuse(op, "around a barrier or a collective");
-    if (module_.op(op).kind == KernelWorkgroupScan) {
+    if (!is_meeting(module_, op, lanes_)) return refuse(op, "around a barrier or a collective");
+    if (!holds_lanes(op)) return refuse(op, "into a mask of fewer bits than a subgroup has lanes");
+    if (module_.op(op).kind == KernelWorkgroupScan || is_subgroup_collective(module_.op(op).kind)) {
       results_in_slots(op);
     } else {
       results_once(op);
@@ -372,9 +382,32 @@ class Planner {
     }
   }
 
+  // A mask of lanes has a bit for each.
+  bool holds_lanes(OpId op) const {
+    switch (module_.op(op).kind) {
+      case KernelSubgroupVoteBallot:
+      case KernelSubgroupActiveMask:
+      case KernelSubgroupMatchAny:
+      case KernelSubgroupMatchAll:
+        return lanes_ <= scalar_bits(module_.types[module_.type_of(module_.result(op))].element);
+      default:
+        return true;
+    }
+  }
+  static constexpr std::string_view kApart =
+      "where subgroups of one workgroup may go different ways around a collective";
+  // What only the lanes of a subgroup share decides for each subgroup apart.
+  bool surely_uniform(std::span<const ValueId> values) const {
+    return !uniformity_ || std::ranges::all_of(values, [&](ValueId value) {
+      return uniformity_->of(value) <= Distribution::Workgroup;
+    });
+  }
+
   const Module& module_;
   OpId kernel_;
   GroupRefusal& refusal_;
+  uint64_t lanes_;
+  std::optional<Uniformity> uniformity_;
   const ItemStrides strides_;
   const bool has_lanes_;
   bool inside_lag_ = false;
@@ -409,10 +442,24 @@ std::vector<OpId> GroupPlan::chain(const Module& module, std::span<const ValueId
   return ops;
 }
 
+uint64_t subgroup_lanes(const Module& module, OpId kernel) {
+  constexpr unsigned kTarget = attr_slot(KernelDef, "target");
+  if (!module.has_attr(kernel, kTarget)) return 1;
+  const OpId record = module.symbol(module.attr(kernel, kTarget).string());
+  if (!record.valid()) return 1;
+  return std::max(1u, record_facts(module, record, {}).subgroup_size.value_or(1));
+}
+
+bool is_subgroup_collective(OpKind kind) {
+  const OpInfo& info = op_info(kind);
+  return info.has(trait::Convergent) && info.name.starts_with("kernel.subgroup.");
+}
+
 bool workitems_meet(const Module& module, OpId kernel) {
+  const uint64_t lanes = subgroup_lanes(module, kernel);
   bool found = false;
   for_each_nested(module, kernel, [&](OpId op) {
-    found = found || is_meeting(module, op) || calls_meeting(module, op);
+    found = found || is_meeting(module, op, lanes) || calls_meeting(module, op, lanes);
   });
   return found;
 }

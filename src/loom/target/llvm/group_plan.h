@@ -63,6 +63,11 @@ struct GroupPlan {
   std::vector<OpId> chain(const Module& module, std::span<const ValueId> values) const;
 };
 
+// The lanes of the kernel's subgroups: what its target record says, else 1.
+uint64_t subgroup_lanes(const Module& module, OpId kernel);
+// A collective of subgroups.
+bool is_subgroup_collective(OpKind kind);
+
 // Whether the kernel's workitems meet anywhere, calls that are inlined included.
 bool workitems_meet(const Module& module, OpId kernel);
 

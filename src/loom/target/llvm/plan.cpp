@@ -424,8 +424,8 @@ std::optional<LoweringPlan> Planner::run(std::span<const OpId> kernels) {
     if (!scan(kernel)) return std::nullopt;
     const Body& body = bodies_[kernel.index()];
     plan_.kernels.push_back({kernel, exact_workgroup_size(module_, kernel), std::nullopt,
-                             std::nullopt, body.private_bytes - body.shared_bytes,
-                             body.shared_bytes});
+                             std::nullopt, subgroup_lanes(module_, kernel),
+                             body.private_bytes - body.shared_bytes, body.shared_bytes});
     if (!plan_meetings(plan_.kernels.back())) return std::nullopt;
   }
   return std::move(plan_);

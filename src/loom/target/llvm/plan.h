@@ -42,6 +42,8 @@ struct KernelPlan {
   // Where they do not.
   std::optional<GroupGuard> guard;
 
+  uint64_t subgroup_lanes = 1;
+
   // Without functions that are called out of line.
   uint64_t private_bytes = 0;    // of a workitem
   uint64_t workgroup_bytes = 0;  // that the workitems of a workgroup share

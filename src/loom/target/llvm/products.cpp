@@ -15,19 +15,40 @@ using enum OpKind;
 
 struct Products::Rows {
   const ProductExtents& extents;
-  Factor a, b, sum;                     // floats in the type of the sum
-  std::vector<llvm::Value*> rows_of_b;  // by block and k
+  Factor a, b, sum;  // floats in the type of the sum, unless an instruction takes them as they are
+  unsigned together = 1;            // neighbours along k that one step takes
+  std::vector<llvm::Value*> steps;  // by block and step: those rows of `b`, column by column
 };
 
-// Each element of one row of `a`, in all lanes, times that row of `b`.
+// How many neighbours one instruction of the processor multiplies and adds up.
+unsigned Products::together(const ProductExtents& extents, const Factor& a, const Factor& b,
+                            const Factor& sum, uint64_t flags) const {
+  constexpr uint64_t kInexact = kMmaReassoc | kMmaAfn;
+  const auto both = [&](ScalarKind kind) { return a.element == kind && b.element == kind; };
+  if (extents.n % 4 != 0) return 1;
+  if (dots_.quads && both(ScalarKind::I8) && sum.element == ScalarKind::I32 &&
+      (flags & kSaturate) == 0 && extents.k % 4 == 0) {
+    return 4;
+  }
+  const bool pairs = dots_.pairs_bf16 && both(ScalarKind::BF16) && sum.element == ScalarKind::F32;
+  return pairs && (flags & kInexact) == kInexact && extents.k % 2 == 0 ? 2 : 1;
+}
+
+// Neighbours of one row of `a`, in all lanes, times those rows of `b`.
 llvm::Value* Products::add_row(const Rows& rows, uint64_t block, uint64_t row, llvm::Value* sum) {
   const auto& [blocks, m, n, k] = rows.extents;
   const unsigned lanes = lanes_of(sum);
-  for (uint64_t step = 0; step < k; ++step) {
-    llvm::Value* const left = pick_lanes(builder_, rows.a.lanes, lanes,
-                                         [&](unsigned) { return (block * m + row) * k + step; });
-    llvm::Value* const right = rows.rows_of_b[block * k + step];
-    if (is_float(rows.sum.element)) {
+  const unsigned together = rows.together;
+  for (uint64_t step = 0; step < k / together; ++step) {
+    const uint64_t begin = (block * m + row) * k + step * together;
+    llvm::Value* const left = pick_lanes(builder_, rows.a.lanes, lanes * together,
+                                         [&](unsigned i) { return begin + i % together; });
+    llvm::Value* const right = rows.steps[block * (k / together) + step];
+    if (together == 4) {
+      sum = dot_quads(builder_, dots_, true, true, left, right, sum);
+    } else if (together == 2) {
+      sum = dot_pairs_bf16(builder_, dots_, left, right, sum);
+    } else if (is_float(rows.sum.element)) {
       llvm::Value* const terms[] = {left, right, sum};
       sum = floats_.emit(ScalarFmaF, {}, terms, rows.sum.element, rows.sum.element);
     } else {
@@ -61,18 +82,20 @@ llvm::Value* Products::add_exactly(const Rows& rows, uint64_t block, uint64_t ro
 llvm::Value* Products::multiply(const ProductExtents& extents, Factor a, Factor b, Factor sum,
                                 uint64_t flags) {
   const auto& [blocks, m, n, k] = extents;
-  Rows rows{extents, a, b, sum, {}};
-  const bool exact = (flags & kSaturate) != 0;
-  if (is_float(sum.element)) {
+  Rows rows{extents, a, b, sum, together(extents, a, b, sum, flags), {}};
+  const unsigned together = rows.together;
+  const bool exact = (flags & kSaturate) != 0 && !is_float(sum.element);
+  if (is_float(sum.element) && together == 1) {
     for (Factor* const factor : {&rows.a, &rows.b}) {
       factor->lanes = floats_.to_format(factor->lanes, factor->element, sum.element);
     }
   }
   const auto width = static_cast<unsigned>(n);
-  rows.rows_of_b.reserve(blocks * k);
-  for (uint64_t step = 0; step < blocks * k; ++step) {
-    rows.rows_of_b.push_back(
-        take_lanes(builder_, rows.b.lanes, static_cast<unsigned>(step * n), width));
+  rows.steps.reserve(blocks * k / together);
+  for (uint64_t step = 0; step < blocks * k / together; ++step) {
+    rows.steps.push_back(pick_lanes(builder_, rows.b.lanes, width * together, [&](unsigned i) {
+      return (step * together + i % together) * n + i / together;
+    }));
   }
   std::vector<llvm::Value*> parts;
   parts.reserve(blocks * m);

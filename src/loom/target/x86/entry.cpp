@@ -237,7 +237,7 @@ llvm::Value* Entry::volume() {
   return builder_.CreateMul(builder_.CreateMul(size(0), size(1)), size(2));
 }
 
-// Subgroups have one lane on this target.
+// Subgroups have one lane unless the kernel's target record says otherwise.
 llvm::Value* Entry::query(OpKind op, Axis which) {
   auto& b = builder_;
   const auto axis = static_cast<unsigned>(which);
@@ -254,13 +254,15 @@ llvm::Value* Entry::query(OpKind op, Axis which) {
       return b.CreateAdd(b.CreateMul(group_[axis], size(axis), "", true, true), item_[axis], "",
                          true, true);
     case KernelSubgroupId:
-      return flat_;
-    case KernelSubgroupCount:
-      return volume();
+      return b.CreateUDiv(flat_, b.getInt64(plan_.subgroup_lanes));
+    case KernelSubgroupCount: {
+      llvm::Value* const most = b.getInt64(plan_.subgroup_lanes - 1);
+      return b.CreateUDiv(b.CreateAdd(volume(), most), b.getInt64(plan_.subgroup_lanes));
+    }
     case KernelSubgroupSize:
-      return b.getInt64(1);
+      return b.getInt64(plan_.subgroup_lanes);
     case KernelSubgroupLaneId:
-      return b.getInt64(0);
+      return b.CreateURem(flat_, b.getInt64(plan_.subgroup_lanes));
     default:
       LOOM_CHECK(false, "not a kernel query of this target");
       return nullptr;
@@ -332,7 +334,7 @@ void Entry::emit_group() {
         [&](llvm::Value*) { lowering_.lower_kernel_body(plan_.kernel, entry_, *this); });
   }
   lowering_.begin_kernel(plan_.kernel, entry_, *this);
-  emit_group_parts(module_, *plan_.group, *plan_.items(), entry_, builder_, lowering_, *this);
+  emit_group_parts(module_, plan_, entry_, builder_, lowering_, *this);
   lowering_.end_kernel();
 }
 

@@ -6,6 +6,7 @@
 
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
+#include "loom/target/x86/subgroups.h"
 
 namespace loom {
 namespace {
@@ -15,11 +16,12 @@ using Values = std::vector<llvm::Value*>;
 
 class Parts {
  public:
-  Parts(const Module& module, const GroupPlan& plan, uint64_t items, llvm::BasicBlock* entry,
+  Parts(const Module& module, const KernelPlan& kernel, llvm::BasicBlock* entry,
         llvm::IRBuilderBase& builder, BodyLowering& lowering, ItemLoops& loops)
       : module_(module),
-        plan_(plan),
-        items_(items),
+        plan_(*kernel.group),
+        items_(*kernel.items()),
+        lanes_(kernel.subgroup_lanes),
         entry_(entry),
         builder_(builder),
         lowering_(lowering),
@@ -155,6 +157,7 @@ class Parts {
   }
   std::vector<ValueId> results_of(OpId op) const {
     std::vector<ValueId> results;
+    results.reserve(module_.op(op).result_count);
     for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
       results.push_back(module_.result(op, i));
     }
@@ -283,6 +286,7 @@ class Parts {
     auto& b = builder_;
     const OpKind kind = module_.op(op).kind;
     if (kind == KernelBarrier) return;
+    if (is_subgroup_collective(kind)) return emit_subgroup(op);
     const ValueId operand = module_.operand(op, 0);
     const ValueId result = module_.result(op);
     const auto member = [&](llvm::Value* flat) { return load(operand, flat)[0]; };
@@ -303,6 +307,14 @@ class Parts {
       });
     }
     lowering_.set_components(result, {&outcome, 1});
+  }
+
+  void emit_subgroup(OpId op) {
+    Subgroups subgroups(
+        module_, items_, lanes_, builder_, lowering_,
+        [&](ValueId value, llvm::Value* flat) { return load(value, flat)[0]; },
+        [&](ValueId value, llvm::Value* from, llvm::Value* flat) { store(value, {from}, flat); });
+    loops_.each_item([&](llvm::Value* flat) { subgroups.emit(op, flat); });
   }
 
   CombiningKind combining(OpId op) const {
@@ -351,6 +363,7 @@ class Parts {
   const Module& module_;
   const GroupPlan& plan_;
   const uint64_t items_;
+  const uint64_t lanes_;
   llvm::BasicBlock* entry_;
   llvm::IRBuilderBase& builder_;
   BodyLowering& lowering_;
@@ -361,10 +374,9 @@ class Parts {
 
 }  // namespace
 
-void emit_group_parts(const Module& module, const GroupPlan& plan, uint64_t items,
-                      llvm::BasicBlock* entry, llvm::IRBuilderBase& builder, BodyLowering& lowering,
-                      ItemLoops& loops) {
-  Parts(module, plan, items, entry, builder, lowering, loops).emit();
+void emit_group_parts(const Module& module, const KernelPlan& kernel, llvm::BasicBlock* entry,
+                      llvm::IRBuilderBase& builder, BodyLowering& lowering, ItemLoops& loops) {
+  Parts(module, kernel, entry, builder, lowering, loops).emit();
 }
 
 }  // namespace loom

@@ -23,9 +23,8 @@ class ItemLoops {
 };
 
 // Emits the parts at the builder's insertion point, between begin_kernel() and end_kernel() of the
-// lowering. `items`: the workitems of the workgroup. Slots are allocated in `entry`.
-void emit_group_parts(const Module& module, const GroupPlan& plan, uint64_t items,
-                      llvm::BasicBlock* entry, llvm::IRBuilderBase& builder, BodyLowering& lowering,
-                      ItemLoops& loops);
+// lowering, of a kernel whose workgroup size is exact. Slots are allocated in `entry`.
+void emit_group_parts(const Module& module, const KernelPlan& kernel, llvm::BasicBlock* entry,
+                      llvm::IRBuilderBase& builder, BodyLowering& lowering, ItemLoops& loops);
 
 }  // namespace loom

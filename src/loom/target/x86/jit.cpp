@@ -100,8 +100,8 @@ bool JitEngine::Impl::start(std::string& error) {
     return false;
   }
   process->addGenerator(std::move(*generator));
-  const llvm::orc::ExecutorSymbolDef report(
-      llvm::orc::ExecutorAddr::fromPtr(&loom_check_failed), llvm::JITSymbolFlags::Exported);
+  const llvm::orc::ExecutorSymbolDef report(llvm::orc::ExecutorAddr::fromPtr(&loom_check_failed),
+                                            llvm::JITSymbolFlags::Exported);
   if (auto failed = process->define(
           llvm::orc::absoluteSymbols({{session->intern("loom_check_failed"), report}}))) {
     error = llvm::toString(std::move(failed));
