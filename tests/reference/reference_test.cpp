@@ -5,12 +5,15 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "example.h"
 #include "loom/base/file.h"
 #include "loom/dialect/verify.h"
+#include "loom/link/link.h"
 #include "loom/text/parser.h"
 #include "loom/text/printer.h"
 
@@ -76,6 +79,24 @@ std::string report(const Diagnostics& diagnostics) {
   return text;
 }
 
+// The module with the definitions that it takes from others of its folder.
+std::optional<Module> linked_with_siblings(Module module, const fs::path& path,
+                                           Diagnostics& diagnostics) {
+  std::vector<LinkInput> libraries;
+  for (const auto& entry : fs::directory_iterator(path.parent_path())) {
+    if (entry.path().extension() != ".loom" || entry.path() == path) continue;
+    SourceFiles files;
+    auto library = load_module(files, read_file(entry.path().string()).value_or(""),
+                               entry.path().string(), diagnostics);
+    if (library) libraries.push_back({std::move(*library), entry.path().string()});
+  }
+  LinkOptions options;
+  options.keep_kernel_declarations = true;
+  std::vector<LinkInput> inputs;
+  inputs.push_back({std::move(module), path.string()});
+  return link(inputs, LibraryIndex(std::move(libraries)), options, diagnostics);
+}
+
 TEST(Reference, EveryBlockIsCanonicalAndDoesWhatItSays) {
   size_t calls = 0;
   for (const fs::path& path : pages()) {
@@ -92,7 +113,12 @@ TEST(Reference, EveryBlockIsCanonicalAndDoesWhatItSays) {
         continue;
       }
       EXPECT_EQ(print_text(*module), block.text);
-      for (const std::string& call : test::example_calls(block.text)) {
+      const std::vector<std::string> examples = test::example_calls(block.text);
+      if (module_alone && !examples.empty()) {
+        module = linked_with_siblings(std::move(*module), path, diagnostics);
+        ASSERT_TRUE(module.has_value()) << report(diagnostics);
+      }
+      for (const std::string& call : examples) {
         EXPECT_EQ(test::check_example(*module, call), "") << call;
         ++calls;
       }
