@@ -57,6 +57,7 @@ struct Flags {
   std::string dump;
   std::string print_schedule;
   std::string denormals = "keep";
+  std::string tier = "optimized";
 };
 
 void declare(CLI::App& app, Flags& flags) {
@@ -90,6 +91,12 @@ void declare(CLI::App& app, Flags& flags) {
       "with an index.json");
   app.add_option("--print-schedule", flags.print_schedule, "print the schedule tree: text or dot")
       ->check(CLI::IsMember({"text", "dot"}));
+  app.add_option(
+         "--tier", flags.tier,
+         "optimized: the fastest code; fast: the least compile time; fast-first: the latter "
+         "at once, and the former in its place as soon as it is there")
+      ->check(CLI::IsMember({"optimized", "fast", "fast-first"}))
+      ->capture_default_str();
   app.add_option("--denormals", flags.denormals, "keep denormals, or permit flushing them")
       ->check(CLI::IsMember({"keep", "flush"}))
       ->capture_default_str();
@@ -351,6 +358,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   HostCodeOptions code_options;
   code_options.jit.denormals =
       flags.denormals == "flush" ? DenormalMode::Flush : DenormalMode::Keep;
+  code_options.jit.tier = flags.tier == "fast" ? JitTier::Fast : JitTier::Optimized;
+  code_options.fast_first = flags.tier == "fast-first" && !debugged;
   if (debugged) {
     // Optimized code has a line in several places, of which a breakpoint takes one.
     code_options.jit.tier = JitTier::Fast;
@@ -360,8 +369,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
         JitEngine::create(diagnostics, {.debugger = debugged, .perf_folder = flags.perf.folder});
   }
   if (diagnostics.has_errors()) return tool.result();
-  const auto cache = flags.cache.open(tool);
-  code_options.cache = cache.get();
+  code_options.later_cache = flags.cache.open(tool);
+  code_options.cache = code_options.later_cache.get();
   code_options.externals = std::move(*externals);
   const auto code = steps.run("compiling kernels", requests.size(), [&](Progress& progress) {
     code_options.compiled = [&] { progress.step(); };
@@ -410,8 +419,8 @@ ExitCode run(Tool& tool, const Flags& flags) {
   if (!issue_all(tool, flags, *invocation, microseconds, last)) return tool.result();
   watchdog.reset();
   if (profile) tool.write_output(flags.profile, profile->chrome_trace());
-  if (flags.time && cache) {
-    const CacheCounts counts = cache->counts();
+  if (flags.time && code_options.cache != nullptr) {
+    const CacheCounts counts = code_options.cache->counts();
     tool.print(fmt::format("cache: {} hits, {} misses\n", counts.hits, counts.misses));
   }
   return finish();

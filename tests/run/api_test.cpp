@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include <array>
+#include <atomic>
 #include <filesystem>
 #include <thread>
 
@@ -184,6 +185,59 @@ TEST(Api, AFolderKeepsCodeAndABadOneIsAWarning) {
   ASSERT_EQ(ready.messages.all().size(), 1u);
   EXPECT_EQ(ready.messages.all()[0].code, "RUN/040");
   std::filesystem::remove_all(folder);
+}
+
+// Callers see the right results before, while and after the optimized code takes its place.
+TEST(Api, FastCodeIsReplacedWhileProgramsRun) {
+  Ready ready("@twice:n=8");
+  ASSERT_TRUE(ready.plan);
+  std::string folder = "/tmp/loom-api-cache-XXXXXX";
+  ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+  api::CompileOptions options;
+  options.fast_first = true;
+  options.cache_folder = folder;
+  api::Parameters parameters;
+  parameters.open(ready.weights.path(), "params", ready.messages);
+  // The second time the cache has optimized code, so there is nothing to replace.
+  for (const size_t replaced : {1u, 0u}) {
+    const auto code = api::compile(*ready.plan, options, ready.messages);
+    ASSERT_TRUE(code) << ready.messages.text();
+    const auto program =
+        api::materialize(api::Device::cpu(), *ready.plan, 0, *code, parameters, ready.messages);
+    ASSERT_TRUE(program) << ready.messages.text();
+    std::atomic<bool> settled = false;
+    std::vector<std::thread> callers;
+    for (int caller = 0; caller < 2; ++caller) {
+      callers.emplace_back([&, caller] {
+        api::Messages messages(ready.context);
+        api::Invocation invocation(*program);
+        std::array<float, 8> input;
+        input.fill(static_cast<float>(caller + 1));
+        std::array<float, 8> output = {};
+        invocation.bind("input", storage(input), messages);
+        invocation.bind("output", storage(output), messages);
+        for (int behind = 0; behind < 10; behind += settled ? 1 : 0) {
+          output.fill(-1);
+          EXPECT_TRUE(invocation.issue(messages));
+          expect_twice(input, output, 8);
+        }
+      });
+    }
+    code->settle();
+    settled = true;
+    for (std::thread& caller : callers) caller.join();
+    EXPECT_EQ(code->replaced(), replaced);
+  }
+  std::filesystem::remove_all(folder);
+}
+
+// Code that is dropped while it is being replaced waits for nothing but the kernel at hand.
+TEST(Api, CodeMayGoBeforeItIsReplaced) {
+  Ready ready("@twice:n=8");
+  ASSERT_TRUE(ready.plan);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(api::compile(*ready.plan, {.fast_first = true}, ready.messages));
+  }
 }
 
 TEST(Api, AKernelThatCannotBeCompiledIsReportedWhereItWasWritten) {

@@ -262,12 +262,13 @@ Workspace::~Workspace() = default;
 
 namespace {
 
-// What the options say, with a cache that lives as long as this.
+// What the options say.
 struct HostSettings {
   HostSettings(const CompileOptions& options, Messages& messages) {
     host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
     host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
     host.threads = options.threads;
+    host.fast_first = options.fast_first;
     if (options.workspace != nullptr) {
       host.tables = &options.workspace->state().tables;
       host.engine = options.workspace->state().engine;
@@ -281,8 +282,8 @@ struct HostSettings {
     if (options.cache_bytes != 0) wanted.max_bytes = options.cache_bytes;
     auto opened = Cache::open(std::move(wanted));
     if (opened) {
-      cache = std::move(*opened);
-      host.cache = cache.get();
+      host.later_cache = std::move(*opened);
+      host.cache = host.later_cache.get();
     } else {
       messages.state().diagnostics.emit(
           Diag::RunCache, {}, {{"path", options.cache_folder}, {"reason", opened.error().reason}});
@@ -298,7 +299,6 @@ struct HostSettings {
   }
 
   HostCodeOptions host;
-  std::unique_ptr<Cache> cache;
 };
 
 }  // namespace
@@ -316,6 +316,9 @@ std::optional<Executables> compile(const Plan& plan, const CompileOptions& optio
   return Executables(
       std::make_shared<Executables::State>(Executables::State{plan.state(), std::move(code)}));
 }
+
+void Executables::settle() const { state_->code->settle(); }
+size_t Executables::replaced() const { return state_->code->replaced(); }
 
 std::optional<Code> compile(const KernelRequest& request, const CompileOptions& options,
                             Messages& messages) {

@@ -366,7 +366,10 @@ struct ExternalEntry {
 };
 
 struct CompileOptions {
-  bool fast = false;             // the least compile time instead of the fastest code
+  bool fast = false;  // the least compile time instead of the fastest code
+  // Of a plan: the former at once, and the latter in its place as soon as it is there, while
+  // programs run. It takes a thread until then.
+  bool fast_first = false;
   bool flush_denormals = false;  // permit it
   unsigned threads = 0;          // that compile; 0 takes all
   // Folder that keeps code between runs, for any number of processes at once; empty for none. One
@@ -394,6 +397,9 @@ class Executables {
  public:
   struct State;
   explicit Executables(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+  // With fast_first: waits until no more code will be replaced; and how many kernels were so far.
+  void settle() const;
+  size_t replaced() const;
   const std::shared_ptr<const State>& state() const { return state_; }
 
  private:

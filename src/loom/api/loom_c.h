@@ -266,8 +266,11 @@ typedef struct loom_external_entry {
 } loom_external_entry;
 
 typedef struct loom_compile_options {
-  size_t struct_size;    /* sizeof(loom_compile_options) */
-  int fast;              /* the least compile time instead of the fastest code */
+  size_t struct_size; /* sizeof(loom_compile_options) */
+  /* 0: the fastest code. 1: the least compile time. 2, of a plan: the latter at once, and the
+   * former in its place as soon as it is there, while programs run; it takes a thread until then.
+   */
+  int fast;
   int flush_denormals;   /* permit it */
   unsigned thread_count; /* that compile; 0 takes all */
   /* Folder that keeps code between runs, for any number of processes at once; NULL for none. One

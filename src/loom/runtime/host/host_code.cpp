@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <condition_variable>
+#include <mutex>
 #include <system_error>
 #include <thread>
 #include <unordered_map>
@@ -42,27 +44,37 @@ std::string_view bytes_of(const KernelRequest& request) {
   return request.located.empty() ? request.bytecode : request.located;
 }
 
-// Code from the cache, or made and stored there. An entry that does not load is made again.
+std::string key_of(const KernelRequest& request, const JitOptions& options) {
+  const std::string identity = jit_identity(options);
+  const std::string_view parts[] = {build_id(), identity, request.symbol, bytes_of(request)};
+  return cache_key(parts);
+}
+
+// An entry that does not load is dropped.
+std::optional<JitKernel> stored_code(const KernelRequest& request, JitEngine& engine,
+                                     const JitOptions& jit, Cache* cache) {
+  if (cache == nullptr || build_id().empty()) return std::nullopt;
+  const std::string key = key_of(request, jit);
+  const auto object = cache->get(key);
+  if (!object) return std::nullopt;
+  Diagnostics unusable;
+  auto code = engine.add_object(*object, kJitEntryName, unusable, request.symbol);
+  if (!code) cache->drop(key);
+  return code;
+}
+
+// Code from the cache, or made and stored there.
 std::optional<JitKernel> code_for(const KernelRequest& request, const Module& module, OpId kernel,
                                   JitEngine& engine, const HostCodeOptions& options,
                                   Diagnostics& diagnostics) {
-  if (options.cache == nullptr || build_id().empty()) {
-    return engine.add(module, kernel, options.jit, diagnostics);
-  }
-  const std::string identity = jit_identity(options.jit);
-  const std::string_view parts[] = {build_id(), identity, request.symbol, bytes_of(request)};
-  const std::string key = cache_key(parts);
-  if (const auto object = options.cache->get(key)) {
-    Diagnostics unusable;
-    auto code = engine.add_object(*object, kJitEntryName, unusable, request.symbol);
-    if (code) return code;
-    options.cache->drop(key);
-  }
+  if (auto code = stored_code(request, engine, options.jit, options.cache)) return code;
   const auto object = engine.compile(module, kernel, options.jit, diagnostics);
   if (!object) return std::nullopt;
   // What the compiler had to say would be missing the next time. A cache that is full or gone is no
   // reason to fail.
-  if (diagnostics.all().empty()) (void)options.cache->put(key, *object);
+  if (options.cache != nullptr && !build_id().empty() && diagnostics.all().empty()) {
+    (void)options.cache->put(key_of(request, options.jit), *object);
+  }
   return engine.add_object(*object, kJitEntryName, diagnostics, request.symbol);
 }
 
@@ -82,6 +94,12 @@ bool elsewhere(const KernelRequest& request, const HostCodeOptions& options) {
   });
 }
 
+JitOptions best_of(JitOptions options) {
+  options.tier = JitTier::Optimized;
+  options.replaceable = false;
+  return options;
+}
+
 std::shared_ptr<const HostKernel> compile_alone(const KernelRequest& request,
                                                 const HostCodeOptions& options,
                                                 Diagnostics& diagnostics) {
@@ -99,7 +117,11 @@ std::shared_ptr<const HostKernel> compile_alone(const KernelRequest& request,
   PassContext context(*module, diagnostics, options.tables);
   if (!expand_kernels(context, {&kernel, 1}, x86_selection())) return nullptr;
   KernelNeeds needs = kernel_needs(*module, kernel);
-  auto code = code_for(request, *module, kernel, *options.engine, options, diagnostics);
+  std::optional<JitKernel> code;
+  if (options.jit.replaceable) {
+    code = stored_code(request, *options.engine, best_of(options.jit), options.cache);
+  }
+  if (!code) code = code_for(request, *module, kernel, *options.engine, options, diagnostics);
   if (!code) return nullptr;
   return std::make_shared<HostKernel>(HostKernel{std::move(*code), std::move(needs)});
 }
@@ -114,6 +136,16 @@ std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
   copy_without_places(own, diagnostics);
   return kernel;
 }
+
+// One thread that makes better code. Its own part of the engine and of the cache may be used by any
+// number of threads.
+struct HostCode::Later {
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool done = false;                                      // guarded by mutex
+  std::vector<std::shared_ptr<const HostKernel>> better;  // guarded by mutex
+  std::jthread thread;
+};
 
 bool HostCode::start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,
                      Diagnostics& diagnostics) {
@@ -169,6 +201,10 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     HostCodeOptions own = options;
     own.engine = code->engine_;
     own.tables = tables;
+    if (own.fast_first) {
+      own.jit.tier = JitTier::Fast;
+      own.jit.replaceable = true;
+    }
     for (size_t i = next++; i < requests.size(); i = next++) {
       if (!elsewhere(requests[i], options)) {
         results[i].kernel = compile_request(requests[i], own, results[i].diagnostics);
@@ -210,7 +246,56 @@ std::unique_ptr<HostCode> HostCode::compile(const PreparedPlan& plan,
     code->kernel_of_.push_back(served == row_of_request.end() ? nullptr
                                                               : results[served->second].kernel);
   }
+  if (options.fast_first) {
+    std::vector<std::shared_ptr<const HostKernel>> kernels;
+    kernels.reserve(results.size());
+    for (Compiled& result : results) kernels.push_back(std::move(result.kernel));
+    code->improve({requests.begin(), requests.end()}, options, std::move(kernels));
+  }
   return code;
+}
+
+HostCode::~HostCode() = default;
+
+void HostCode::improve(std::vector<KernelRequest> requests, const HostCodeOptions& options,
+                       std::vector<std::shared_ptr<const HostKernel>> kernels) {
+  HostCodeOptions own;
+  own.jit = best_of(options.jit);
+  own.engine = engine_;
+  const auto work = [this, own, cache = options.later_cache, requests = std::move(requests),
+                     kernels = std::move(kernels)](const std::stop_token& stop) mutable {
+    own.cache = cache.get();
+    for (size_t i = 0; i < requests.size() && !stop.stop_requested(); ++i) {
+      if (kernels[i] == nullptr || !kernels[i]->code.is_replaceable()) continue;
+      Diagnostics ignored;  // the same request compiled before
+      auto better = compile_request(requests[i], own, ignored);
+      if (better == nullptr) continue;
+      const std::lock_guard lock(later_->mutex);
+      kernels[i]->code.replace(better->code.entry());
+      later_->better.push_back(std::move(better));
+    }
+    const std::lock_guard lock(later_->mutex);
+    later_->done = true;
+    later_->changed.notify_all();
+  };
+  later_ = std::make_unique<Later>();
+  try {
+    later_->thread = std::jthread(work);
+  } catch (const std::system_error&) {
+    later_->done = true;  // no thread is to be had: the code stays as it is
+  }
+}
+
+void HostCode::settle() const {
+  if (later_ == nullptr) return;
+  std::unique_lock lock(later_->mutex);
+  later_->changed.wait(lock, [&] { return later_->done; });
+}
+
+size_t HostCode::replaced() const {
+  if (later_ == nullptr) return 0;
+  const std::lock_guard lock(later_->mutex);
+  return later_->better.size();
 }
 
 std::unique_ptr<HostCode> HostCode::assemble(const PreparedPlan& plan,

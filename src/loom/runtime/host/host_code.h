@@ -27,6 +27,11 @@ struct HostCodeOptions {
   unsigned threads = 0;                  // that compile; 0 takes all
   std::vector<ExternalEntry> externals;  // entries whose code is elsewhere
   Cache* cache = nullptr;  // where code may come from and goes to; only used during the call
+  // HostCode::compile() makes code of the fast tier first. Where the cache has optimized code that
+  // is taken at once; otherwise a thread makes it meanwhile and puts it in place, without stopping
+  // those who run the kernels. It stores what it made in `later_cache`.
+  bool fast_first = false;
+  std::shared_ptr<Cache> later_cache;
   std::function<void()> compiled;  // called after each request, from any thread
 };
 
@@ -45,6 +50,7 @@ std::shared_ptr<const HostKernel> compile_request(const KernelRequest& request,
 // was materialized with its entries.
 class HostCode {
  public:
+  ~HostCode();
   // Compiles every request of the plan. `source` is the module that the plan was prepared from, if
   // it is still there: a kernel that cannot be compiled is then reported where it was written,
   // which a request does not know. Entries that have code elsewhere are not compiled; one that the
@@ -71,7 +77,15 @@ class HostCode {
   // is.
   std::string content_hash() const;
 
+  // With fast_first: waits until all code is optimized, or known to stay as it is.
+  void settle() const;
+  // With fast_first: kernels whose code was replaced so far.
+  size_t replaced() const;
+
  private:
+  struct Later;
+  void improve(std::vector<KernelRequest> requests, const HostCodeOptions& options,
+               std::vector<std::shared_ptr<const HostKernel>> kernels);
   bool start(const PreparedPlan& plan, bool compiles, const HostCodeOptions& options,
              Diagnostics& diagnostics);
   bool load_externals(const PreparedPlan& plan, std::span<const ExternalEntry> externals,
@@ -81,6 +95,7 @@ class HostCode {
   std::vector<std::shared_ptr<const HostKernel>> kernel_of_;  // by EntryRequirement; null: none
   std::vector<ExternalCode> externals_;
   std::vector<LoomKernelEntry> external_of_;  // by EntryRequirement; null where there is none
+  std::unique_ptr<Later> later_;              // ends before the code that it replaces
 };
 
 }  // namespace loom

@@ -152,6 +152,35 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
   return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
 }
 
+namespace {
+
+// Gives the kernel's name to a function that jumps to where a variable points.
+void make_replaceable(llvm::Function& kernel) {
+  llvm::Module& module = *kernel.getParent();
+  llvm::LLVMContext& context = module.getContext();
+  const std::string name = kernel.getName().str();
+  kernel.setName(name + ".own");
+  kernel.setLinkage(llvm::GlobalValue::InternalLinkage);
+  auto* const pointer = llvm::PointerType::get(context, 0);
+  auto* const target =
+      new llvm::GlobalVariable(module, pointer, /*isConstant=*/false,
+                               llvm::GlobalValue::ExternalLinkage, &kernel, kReplaceableTarget);
+  target->setAlignment(llvm::Align(sizeof(void*)));
+  target->setDSOLocal(true);
+  llvm::Function* const jump = llvm::Function::Create(
+      kernel.getFunctionType(), llvm::GlobalValue::ExternalLinkage, name, module);
+  llvm::IRBuilder<> builder(llvm::BasicBlock::Create(context, "", jump));
+  llvm::LoadInst* const now = builder.CreateAlignedLoad(pointer, target, llvm::Align(8));
+  now->setAtomic(llvm::AtomicOrdering::Acquire);
+  llvm::SmallVector<llvm::Value*, 4> args;
+  for (llvm::Argument& arg : jump->args()) args.push_back(&arg);
+  llvm::CallInst* const call = builder.CreateCall(kernel.getFunctionType(), now, args);
+  call->setTailCallKind(llvm::CallInst::TCK_MustTail);
+  builder.CreateRetVoid();
+}
+
+}  // namespace
+
 void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
                                 const std::vector<std::string>& names, llvm::Module& into,
                                 LoweringAids aids) const {
@@ -163,6 +192,7 @@ void X86Codegen::Machine::lower(const Module& module, const LoweringPlan& plan,
     emit_entry(module, plan.kernels[i], names[i], options.denormals, into, builder, lowering);
   }
   if (aids.lines != nullptr) aids.lines->finish();
+  if (options.replaceable) make_replaceable(*into.getFunction(names.front()));
   for (llvm::Function& function : into) {
     if (function.isDeclaration()) continue;
     function.addFnAttr("prefer-vector-width", "256");

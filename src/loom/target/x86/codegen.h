@@ -18,7 +18,12 @@ struct CodegenOptions {
   int opt_level = 2;   // of the machine code, 0 to 3
   std::string passes;  // an LLVM pass pipeline; empty for none
   DenormalMode denormals = DenormalMode::Keep;
+  // The named kernel is a jump to the code that `kReplaceableTarget` points to, its own at first.
+  bool replaceable = false;
 };
+
+// A pointer-sized variable of an object with a replaceable kernel.
+inline constexpr const char* kReplaceableTarget = "loom_kernel_target";
 
 // Expensive to make (about as much as a small kernel), reusable, and used by one thread at a time.
 class X86Codegen {

@@ -12,6 +12,7 @@
 #include <mutex>
 #include <vector>
 
+#include "loom/base/check.h"
 #include "loom/base/failed_checks.h"
 #include "loom/base/hash.h"
 #include "loom/dialect/op_info.h"
@@ -30,11 +31,12 @@ class GeneratorPool {
 
  private:
   static size_t shelf(const JitOptions& options) {
-    return static_cast<size_t>(options.tier) * 2 + static_cast<size_t>(options.denormals);
+    return static_cast<size_t>(options.tier) * 4 + static_cast<size_t>(options.denormals) * 2 +
+           static_cast<size_t>(options.replaceable);
   }
 
   std::mutex mutex_;
-  std::array<std::vector<std::unique_ptr<X86Codegen>>, 4> free_;
+  std::array<std::vector<std::unique_ptr<X86Codegen>>, 8> free_;
 };
 
 std::unique_ptr<X86Codegen> GeneratorPool::take(const JitOptions& options,
@@ -52,7 +54,8 @@ std::unique_ptr<X86Codegen> GeneratorPool::take(const JitOptions& options,
   return X86Codegen::create({.cpu = "native",
                              .opt_level = fast ? 0 : 2,
                              .passes = fast ? "" : "default<O2>",
-                             .denormals = options.denormals},
+                             .denormals = options.denormals,
+                             .replaceable = options.replaceable},
                             diagnostics);
 }
 
@@ -76,6 +79,7 @@ struct JitEngine::Impl {
   bool tell_debugger(std::string& error);
   llvm::orc::JITDylib* load(std::string_view object, std::string_view symbol, std::string_view name,
                             void*& entry, std::string& error);
+  void* find(llvm::orc::JITDylib& dylib, std::string_view symbol, std::string& error);
   void remove(llvm::orc::JITDylib& dylib);
 };
 
@@ -129,16 +133,21 @@ llvm::orc::JITDylib* JitEngine::Impl::load(std::string_view object, std::string_
   dylib.addToLinkOrder(*process);
   llvm::Error failure = linker->add(
       dylib, llvm::MemoryBuffer::getMemBufferCopy({object.data(), object.size()}, "kernel"));
-  if (!failure) {
-    auto found = session->lookup({&dylib}, session->intern({symbol.data(), symbol.size()}));
-    if (found) {
-      entry = found->getAddress().toPtr<void*>();
-      return &dylib;
-    }
-    failure = found.takeError();
+  if (failure) {
+    error = llvm::toString(std::move(failure));
+  } else {
+    entry = find(dylib, symbol, error);
+    if (entry != nullptr) return &dylib;
   }
-  error = llvm::toString(std::move(failure));
   remove(dylib);
+  return nullptr;
+}
+
+void* JitEngine::Impl::find(llvm::orc::JITDylib& dylib, std::string_view symbol,
+                            std::string& error) {
+  auto found = session->lookup({&dylib}, session->intern({symbol.data(), symbol.size()}));
+  if (found) return found->getAddress().toPtr<void*>();
+  error = llvm::toString(found.takeError());
   return nullptr;
 }
 
@@ -155,16 +164,26 @@ struct JitKernel::Code {
   ~Code() { engine->remove(dylib); }
 };
 
-JitKernel::JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, std::string object_hash)
-    : code_(std::move(code)), entry_(address), object_hash_(std::move(object_hash)) {}
+JitKernel::JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, void* target,
+                     std::string object_hash)
+    : code_(std::move(code)),
+      entry_(address),
+      target_(target),
+      object_hash_(std::move(object_hash)) {}
 JitKernel::JitKernel() = default;
 JitKernel::JitKernel(JitKernel&& other) noexcept = default;
 JitKernel& JitKernel::operator=(JitKernel&& other) noexcept = default;
 JitKernel::~JitKernel() = default;
 
+void JitKernel::replace(LoomKernelEntry better) const {
+  LOOM_CHECK(target_ != nullptr, "code that was not made replaceable");
+  std::atomic_ref(*static_cast<LoomKernelEntry*>(target_)).store(better, std::memory_order_release);
+}
+
 std::string jit_identity(const JitOptions& options) {
-  return fmt::format("jit tier{} denormals{} {}", static_cast<int>(options.tier),
-                     static_cast<int>(options.denormals), x86_cpu_identity("native"));
+  return fmt::format("jit tier{} denormals{}{} {}", static_cast<int>(options.tier),
+                     static_cast<int>(options.denormals), options.replaceable ? " replaceable" : "",
+                     x86_cpu_identity("native"));
 }
 
 JitEngine::JitEngine(std::shared_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -218,8 +237,13 @@ std::optional<JitKernel> JitEngine::add_object(std::string_view object, std::str
     diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
     return std::nullopt;
   }
+  // Objects that cannot be replaced do not have the name.
+  void* target = nullptr;
+  if (object.find(kReplaceableTarget) != object.npos) {
+    target = impl_->find(*dylib, kReplaceableTarget, error);
+  }
   return JitKernel(std::make_unique<JitKernel::Code>(impl_, *dylib),
-                   reinterpret_cast<LoomKernelEntry>(entry), sha256_hex(object));
+                   reinterpret_cast<LoomKernelEntry>(entry), target, sha256_hex(object));
 }
 
 }  // namespace loom

@@ -24,6 +24,7 @@ inline constexpr std::string_view kJitEntryName = "loom_kernel";
 struct JitOptions {
   JitTier tier = JitTier::Optimized;
   DenormalMode denormals = DenormalMode::Keep;
+  bool replaceable = false;  // other code may take its place (JitKernel::replace)
 };
 
 // All that decides the object of a kernel besides its module and this build of the compiler: the
@@ -50,16 +51,23 @@ class JitKernel {
   ~JitKernel();
 
   LoomKernelEntry entry() const { return entry_; }
+  // Calls of entry() that begin from here on run `better`, which does the same and lives at least
+  // as long as they do; calls that are under way end in the code that they are in. From any thread.
+  // Only of code that was made replaceable.
+  void replace(LoomKernelEntry better) const;
+  bool is_replaceable() const { return target_ != nullptr; }
   // sha256 of the object that was loaded.
   const std::string& object_hash() const { return object_hash_; }
 
  private:
   friend class JitEngine;
   struct Code;
-  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, std::string object_hash);
+  JitKernel(std::unique_ptr<Code> code, LoomKernelEntry address, void* target,
+            std::string object_hash);
 
   std::unique_ptr<Code> code_;
   LoomKernelEntry entry_ = nullptr;
+  void* target_ = nullptr;  // where replaceable code jumps to
   std::string object_hash_;
 };
 
