@@ -245,9 +245,17 @@ TEST_F(Analyze, Spec_3_1_AFolderIsRememberedAsWhatWasAskedFor) {
 TEST_F(Analyze, Spec_3_1_RowsSayWhatTheirKernelsRunUnder) {
   fs::create_directories(folder_.path() / "own");
   task::FakeSession own(folder_.path() / "own");
-  own.variables = {{"TRITON_X", "its"},          {"VLLM_API_KEY", "hidden"}, {"CONC", "8"},
-                   {"AITER_token", "hidden"},    {"HOME", "/root"},          {"CONCH", "no"},
-                   {"CUDA_VISIBLE_DEVICES", "0"}};
+  own.variables = {{"TRITON_X", "its"},
+                   {"VLLM_API_KEY", "hidden"},
+                   {"CONC", "8"},
+                   {"AITER_token", "hidden"},
+                   {"HOME", "/root"},
+                   {"CONCH", "no"},
+                   {"CUDA_VISIBLE_DEVICES", "0"},
+                   {"TP", "2"},
+                   {"ISL", "128"},
+                   {"OSL", "64"},
+                   {"MAX_MODEL_LEN", "256"}};
   own.write("tree/model.loom", kSource);
   own.start({"model.loom"});
   own.change([](Json& state) {
@@ -257,8 +265,13 @@ TEST_F(Analyze, Spec_3_1_RowsSayWhatTheirKernelsRunUnder) {
   const auto trace = profile(own.context(), "p");
   ASSERT_TRUE(trace) << trace.error().message;
   const Json row = trace_analyze({{"trace_input", *trace}}, own.context())["hot_kernels"][0];
-  EXPECT_EQ(row["env_vars"],
-            Json({{"TRITON_X", "mine"}, {"CONC", "8"}, {"CUDA_VISIBLE_DEVICES", "0"}}));
+  EXPECT_EQ(row["env_vars"], Json({{"TRITON_X", "mine"},
+                                   {"CONC", "8"},
+                                   {"CUDA_VISIBLE_DEVICES", "0"},
+                                   {"TP", "2"},
+                                   {"ISL", "128"},
+                                   {"OSL", "64"},
+                                   {"MAX_MODEL_LEN", "256"}}));
   EXPECT_EQ(row["runtime_args"], "--fast");
   EXPECT_TRUE(fs::exists(text_of(row, "trace_report_path")));
   EXPECT_EQ(document(own.layout().candidates())["hot_kernels"][0], row);
