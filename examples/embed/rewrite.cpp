@@ -86,7 +86,8 @@ int main(int argc, char** argv) {
   const auto candidate = api::Module::read(context, kCandidate, "candidate", messages);
   if (!module || !candidate) return fail(messages);
   for (const api::Symbol& symbol : module->symbols()) {
-    std::printf("%s @%s %s\n", symbol.kind.c_str(), symbol.name.c_str(), symbol.contract.c_str());
+    std::printf("%s @%s%s%s\n", symbol.kind.c_str(), symbol.name.c_str(),
+                symbol.contract.empty() ? "" : " ", symbol.contract.c_str());
   }
   // A value that breaks the key's condition is refused, and the module stays as it is.
   if (module->bind_config("factor", "1000", messages)) return 1;

@@ -39,6 +39,9 @@ expect "$(
 configuration key @factor value(%value: index) where [range(%value, 1, 100)]
 kernel @scale config(%n: index) body(%from: buffer, %to: buffer)
 command program @run body(%input: buffer, %output: buffer)
+function @scale_ref body(%x: i32) results(%17: i32)
+check case @run_matches
+benchmark @run_speed
 10 20 30 40
 @scale [4, 1, 1], 2 operands, timed
 -1 -2 -3 -4
