@@ -34,7 +34,7 @@ constexpr Vector kVectors[] = {
     {"AThresholdOfTheLaneThatIsNoNumberKeepsNothing", "lane", "run_collective"},
     {"AFusionIsKeptOnlyAsMeasured", "lane", "run_fusion"},
     {"ARunnerWithoutAResultLeavesTheTreeUnchanged", "external", "GEAK_CONFIG"},
-    {"AKeptPatchThatANodeLacksBlocksTheMeasurement", "cluster", "INFERENCE_OPTIMIZER_NODES"},
+    {"AKeptPatchThatANodeLacksBlocksTheMeasurement", "cluster", "HYPERLOOM_MN_KERNEL_BACKUP_DIR"},
 };
 
 class Spec_14_Marked : public testing::TestWithParam<Vector> {};
