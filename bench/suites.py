@@ -70,19 +70,8 @@ def _compile_suite():
                             "ms", "lower", (ours, f"{size}_{key}"), ("IREE compiler", size),
                             f"IREE {sides.IREE_VERSION} compiler",
                             1 if (size, key) == ("small", "fast") else None))
-    for kernel, target in (("scale_f32", 4), ("gelu_f32", 4), ("softmax_f32", 4),
-                           ("layer_norm_f32", 4), ("gemm_f32", 15)):
-        case = f"request to callable x86-64 code, {kernel} of the library"
-        for metric, key, most in (("time, first tier", "fast", target),
-                                  ("of that our passes", "fast_ours", None),
-                                  ("of that LLVM", "fast_llvm", None),
-                                  ("time, optimized", "optimized", None),
-                                  ("time, first tier from the cache", "cached", 0.3)):
-            rows.append(Row(case, metric, "ms", "lower", ("bench_library", f"{kernel}_{key}"),
-                            target=most))
     program = sides.Program(ours, lambda context: [context.inputs], sides.compile_inputs)
-    library = sides.Program("bench_library", lambda context: [kernel_sides.LIBRARY, context.work])
-    return Suite("compile", [program, library, sides.Scale(), sides.MlirOpt(), sides.IreeCompile()], rows)
+    return Suite("compile", [program, sides.Scale(), sides.MlirOpt(), sides.IreeCompile()], rows)
 
 
 def _issue_suite():
