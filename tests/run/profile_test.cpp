@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <numeric>
 
@@ -95,7 +96,9 @@ TEST(Profile, HoldsEachDispatchOfTheLastIssue) {
     ASSERT_TRUE(fork.invocation->issue(profile, fork.messages)) << fork.messages.text();
     EXPECT_EQ(fork.a, (std::array<float, 4>{3, 4, 5, 6}));
     EXPECT_EQ(fork.b, (std::array<float, 6>{3, 4, 0, 0, 0, 0}));
-    ASSERT_EQ(profile.dispatches().size(), 3u);  // one has no workgroups
+    // One has no workgroups; another may be spread over both threads.
+    ASSERT_GE(profile.dispatches().size(), 3u);
+    uint64_t end_of_first = 0;
     std::array<uint32_t, 4> workgroups = {};
     for (const api::ProfiledDispatch& dispatch : profile.dispatches()) {
       EXPECT_LE(dispatch.begin, dispatch.end);
@@ -104,13 +107,14 @@ TEST(Profile, HoldsEachDispatchOfTheLastIssue) {
       EXPECT_EQ(dispatch.grid[0], dispatch.command == 2 ? 2u : 4u);
       workgroups[dispatch.command] +=
           static_cast<uint32_t>(dispatch.last_workgroup - dispatch.first_workgroup);
+      if (dispatch.command == 0) end_of_first = std::max(end_of_first, dispatch.end);
     }
     EXPECT_EQ(workgroups, (std::array<uint32_t, 4>{4, 4, 2, 0}));
-    const api::ProfiledDispatch& first = profile.dispatches()[0];
-    EXPECT_EQ(first.command, 0u);
-    EXPECT_EQ(first.thread, 0u);
-    for (const api::ProfiledDispatch& other : profile.dispatches().subspan(1)) {
-      EXPECT_GE(other.begin, first.end);
+    EXPECT_EQ(profile.dispatches()[0].command, 0u);
+    for (const api::ProfiledDispatch& other : profile.dispatches()) {
+      if (other.command != 0) {
+        EXPECT_GE(other.begin, end_of_first);
+      }
     }
     EXPECT_EQ(profile.commands()[2].operands[1].bytes, sizeof fork.b);
   }
