@@ -262,8 +262,8 @@ void HostCode::improve(std::vector<KernelRequest> requests, const HostCodeOption
   HostCodeOptions own;
   own.jit = best_of(options.jit);
   own.engine = engine_;
-  const auto work = [this, own, cache = options.later_cache, requests = std::move(requests),
-                     kernels = std::move(kernels)](const std::stop_token& stop) mutable {
+  auto work = [this, own, cache = options.later_cache, requests = std::move(requests),
+               kernels = std::move(kernels)](const std::stop_token& stop) mutable {
     own.cache = cache.get();
     for (size_t i = 0; i < requests.size() && !stop.stop_requested(); ++i) {
       if (kernels[i] == nullptr || !kernels[i]->code.is_replaceable()) continue;
@@ -280,7 +280,7 @@ void HostCode::improve(std::vector<KernelRequest> requests, const HostCodeOption
   };
   later_ = std::make_unique<Later>();
   try {
-    later_->thread = std::jthread(work);
+    later_->thread = std::jthread(std::move(work));
   } catch (const std::system_error&) {
     later_->done = true;  // no thread is to be had: the code stays as it is
   }
