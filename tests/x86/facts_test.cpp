@@ -101,6 +101,49 @@ TEST(Facts, ReadonlyArgumentsAreInvariant) {
   EXPECT_EQ(ir(copies("", "")).find("!invariant.load"), std::string::npos);
 }
 
+// --- unrolling ----------------------------------------------------------------------------------
+
+// Sums `rounds` vectors of 256 bytes, one after another.
+std::string sums(unsigned rounds, std::string_view policy) {
+  return fmt::format(R"(kernel.def export("k") @k() {{
+  %unit = index.constant 1 : index
+  kernel.launch.config workgroups(%unit, %unit, %unit) workgroup_size(%unit, %unit, %unit) : index
+}} launch(%from: buffer, %to: buffer) {{
+  %base = index.constant 0 : offset
+  %zero = index.constant 0 : index
+  %step = index.constant 64 : index
+  %eight = index.constant 8 : index
+  %end = index.constant {} : index
+  %v = buffer.view %from[%base] : buffer -> view<{}xf32>
+  %w = buffer.view %to[%base] : buffer -> view<64xf32>
+  %none = vector.constant 0.0 : vector<64xf32>
+  %sum = scf.for %i = [%zero to %end step %step](%a = %none : vector<64xf32>) -> (vector<64xf32>) {} {{
+    %x = vector.load %v[%i] : view<{}xf32> -> vector<64xf32>
+    %b = vector.addf %a, %x : vector<64xf32>
+    scf.yield %b : vector<64xf32>
+  }}
+  vector.store %sum, %w[%zero] : vector<64xf32>, view<64xf32>
+  kernel.return
+}}
+)",
+                     64 * rounds, 64 * rounds, policy, 64 * rounds);
+}
+
+// Processors follow a stream of few loads; what the source says of a loop stands.
+TEST(Unrolling, RoundsOfAStreamStaySmall) {
+  const auto factor = [](unsigned rounds, std::string_view policy) {
+    const std::string text = code(sums(rounds, policy), OutputForm::LlvmIr, {.opt_level = 0});
+    constexpr std::string_view kKey = "!\"llvm.loop.unroll.count\", i32 ";
+    const size_t at = text.find(kKey);
+    return at == text.npos ? 0 : std::stoi(text.substr(at + kKey.size()));
+  };
+  EXPECT_EQ(factor(16, ""), 4);
+  EXPECT_EQ(factor(18, ""), 3);
+  EXPECT_EQ(factor(17, ""), 1);
+  EXPECT_EQ(factor(8, ""), 0);  // too short for a stream
+  EXPECT_EQ(factor(16, "unroll(%eight)"), 8);
+}
+
 // --- around the caches --------------------------------------------------------------------------
 
 TEST(Facts, HintsStreamAlignedStores) {

@@ -362,7 +362,7 @@ void BodyLowering::close_for(const Components& yielded) {
     next = b.CreateAdd(frame.induction, step);
   }
   llvm::BasicBlock* const latch = b.GetInsertBlock();
-  hint_unrolling(frame.op, b.CreateCondBr(again, frame.body, frame.exit));
+  hint_unrolling(frame, b.CreateCondBr(again, frame.body, frame.exit));
   frame.induction->addIncoming(next, latch);
   b.SetInsertPoint(frame.exit);
   Components results;
@@ -374,28 +374,6 @@ void BodyLowering::close_for(const Components& yielded) {
     results.push_back(result);
   }
   bind_all(results_of(frame.op), results);
-}
-
-void BodyLowering::hint_unrolling(OpId loop, llvm::Value* branch) {
-  llvm::LLVMContext& context = builder_.getContext();
-  llvm::Metadata* hint = nullptr;
-  if (module_.has_attr(loop, attr_slot(ScfFor, "unroll"))) {
-    hint = llvm::MDNode::get(context, {llvm::MDString::get(context, "llvm.loop.unroll.full")});
-  }
-  const auto factor = operand_group(module_, loop, operand_slot(ScfFor, "factor"));
-  if (!factor.empty()) {
-    const auto* const count = llvm::dyn_cast<llvm::ConstantInt>(value(factor[0]));
-    if (count != nullptr && count->getZExtValue() <= 1024) {
-      llvm::Metadata* const number = llvm::ConstantAsMetadata::get(
-          builder_.getInt32(static_cast<uint32_t>(count->getZExtValue())));
-      hint = llvm::MDNode::get(context,
-                               {llvm::MDString::get(context, "llvm.loop.unroll.count"), number});
-    }
-  }
-  if (hint == nullptr) return;
-  llvm::MDNode* const node = llvm::MDNode::getDistinct(context, {nullptr, hint});
-  node->replaceOperandWith(0, node);
-  llvm::cast<llvm::Instruction>(branch)->setMetadata(llvm::LLVMContext::MD_loop, node);
 }
 
 void BodyLowering::open_if(OpId op) {

@@ -145,8 +145,11 @@ class BodyLowering {
   void open_exit(OpId op);
   void close_exit();
   void emit_select(OpId op);
-  void hint_unrolling(OpId loop, llvm::Value* branch);
   llvm::BasicBlock* new_block();
+
+  // --- unrolling (unrolling.cpp) ---
+  void hint_unrolling(const Frame& loop, llvm::Instruction* branch);
+  std::optional<uint64_t> stream_factor(const Frame& loop) const;
 
   // --- functions (calls.cpp) ---
   llvm::Function* declare(OpId function);
