@@ -78,6 +78,46 @@ class Fused {
   std::vector<float> bias_, residual_, out_;
 };
 
+constexpr Shape kMatrices[] = {{1, 1, 1}, {3, 33, 70}, {13, 65, 386}};
+
+TEST(FusedProducts, MatricesOfEveryFormatMatchDoubles) {
+  for (const Shape& s : kMatrices) {
+    std::vector<float> a = random_numbers(s.m * s.k, 1), b = random_numbers(s.k * s.n, 2);
+    std::vector<uint16_t> a_bf16 = as_bf16(a), b_bf16 = as_bf16(b);
+    std::vector<uint16_t> a_f16 = as_f16(a), b_f16 = as_f16(b);
+    const std::vector<double> sums = product(a, b, s.m, s.n, s.k, s.n, 1);
+    for (const Epilogue& epilogue : kEpilogues) {
+      Fused fused(s, epilogue);
+      const auto with = [](auto& left, auto& right) {
+        return [&](Kernel& kernel) { kernel.buffer(left).buffer(right); };
+      };
+      fused.check("gemm.loom", "gemm_fused_f32", sums, with(a, b));
+      fused.check("gemm_bf16.loom", "gemm_fused_bf16", sums, with(a_bf16, b_bf16));
+      fused.check("gemm_f16.loom", "gemm_fused_f16", sums, with(a_f16, b_f16));
+    }
+  }
+}
+
+TEST(FusedProducts, MatricesOfBytesAreScaled) {
+  for (const Shape& s : kMatrices) {
+    std::vector<int8_t> a = random_bytes(s.m * s.k, 3), b = random_bytes(s.k * s.n, 4);
+    std::vector<float> a_scales = random_numbers(s.m, 5), b_scales = random_numbers(s.n, 6);
+    for (float& scale : b_scales) scale /= 128;
+    std::vector<double> sums(s.m * s.n);
+    for (size_t i = 0; i < s.m; ++i) {
+      for (size_t j = 0; j < s.n; ++j) {
+        for (size_t p = 0; p < s.k; ++p) sums[i * s.n + j] += a[i * s.k + p] * b[p * s.n + j];
+        sums[i * s.n + j] *= double{a_scales[i]} * double{b_scales[j]};
+      }
+    }
+    for (const Epilogue& epilogue : kEpilogues) {
+      Fused(s, epilogue).check("gemm_i8.loom", "gemm_fused_i8", sums, [&](Kernel& kernel) {
+        kernel.buffer(a).buffer(b).buffer(a_scales).buffer(b_scales);
+      });
+    }
+  }
+}
+
 TEST(FusedProducts, MatricesTimesVectorsMatchDoubles) {
   for (const Shape& s : {Shape{1, 1, 1}, Shape{1, 17, 63}, Shape{1, 33, 130}}) {
     std::vector<float> x = random_numbers(s.k, 1);
@@ -98,10 +138,7 @@ TEST(FusedProducts, MatricesTimesVectorsMatchDoubles) {
 
 TEST(FusedProducts, BytesTimesVectorsAreScaled) {
   for (const Shape& s : {Shape{1, 1, 1}, Shape{1, 17, 255}, Shape{1, 33, 300}}) {
-    std::mt19937 random(3);
-    std::vector<int8_t> x(s.k), w(s.n * s.k);
-    for (int8_t& value : x) value = static_cast<int8_t>(random() & 0xff);
-    for (int8_t& value : w) value = static_cast<int8_t>(random() & 0xff);
+    std::vector<int8_t> x = random_bytes(s.k, 3), w = random_bytes(s.n * s.k, 4);
     std::vector<float> w_scales = random_numbers(s.n, 4);
     std::vector<float> x_scale = {0.0078125f};
     std::vector<double> sums(s.n);
@@ -120,14 +157,19 @@ TEST(FusedProducts, BytesTimesVectorsAreScaled) {
 TEST(FusedProducts, WeightsInBlocksMatchDoubles) {
   for (const bool nibbles : {false, true}) {
     const std::string type = nibbles ? "q4_0" : "q8_0";
-    for (const Shape& s : {Shape{1, 1, 32}, Shape{1, 33, 160}, Shape{1, 17, 416}}) {
-      std::vector<float> x = random_numbers(s.k, 1);
+    for (const Shape& s : {Shape{1, 1, 32}, Shape{3, 33, 160}, Shape{13, 17, 416}}) {
+      std::vector<float> a = random_numbers(s.m * s.k, 1);
       Blocks w = random_blocks(s.n * s.k, nibbles, 2);
-      const std::vector<double> sums = product(x, w.weights, 1, s.n, s.k, 1, s.k);
+      const std::vector<double> sums = product(a, w.weights, s.m, s.n, s.k, 1, s.k);
       for (const Epilogue& epilogue : kEpilogues) {
         Fused(s, epilogue)
-            .check("gemv_quantized.loom", "gemv_fused_" + type, sums,
-                   [&](Kernel& kernel) { kernel.buffer(w.bytes).buffer(x); });
+            .check("gemm_quantized.loom", "gemm_fused_" + type, sums,
+                   [&](Kernel& kernel) { kernel.buffer(a).buffer(w.bytes); });
+        // The first row of A as a vector.
+        Fused({1, s.n, s.k}, epilogue)
+            .check("gemv_quantized.loom", "gemv_fused_" + type,
+                   {sums.begin(), sums.begin() + static_cast<ptrdiff_t>(s.n)},
+                   [&](Kernel& kernel) { kernel.buffer(w.bytes).buffer(a); });
       }
     }
   }

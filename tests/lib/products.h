@@ -92,6 +92,13 @@ inline std::vector<float> random_numbers(size_t count, uint32_t seed) {
   return out;
 }
 
+inline std::vector<int8_t> random_bytes(size_t count, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<int8_t> out(count);
+  for (int8_t& value : out) value = static_cast<int8_t>(random() & 0xff);
+  return out;
+}
+
 inline std::vector<uint16_t> as_bf16(const std::vector<float>& values) {
   std::vector<uint16_t> out;
   for (const float value : values) {

@@ -33,10 +33,7 @@ TEST(Products, MatricesOfEveryFormatMatchDoubles) {
 TEST(Products, MatricesOfBytesAreExact) {
   for (const Shape& s : kShapes) {
     SCOPED_TRACE(std::to_string(s.m) + " x " + std::to_string(s.n) + " x " + std::to_string(s.k));
-    std::mt19937 random(3);
-    std::vector<int8_t> a(s.m * s.k), b(s.k * s.n);
-    for (int8_t& value : a) value = static_cast<int8_t>(random() & 0xff);
-    for (int8_t& value : b) value = static_cast<int8_t>(random() & 0xff);
+    std::vector<int8_t> a = random_bytes(s.m * s.k, 3), b = random_bytes(s.k * s.n, 4);
     std::vector<int32_t> c(s.m * s.n, -1);
     Kernel kernel("gemm_i8.loom", "gemm_i8");
     kernel.index(s.m).index(s.n).index(s.k).buffer(a).buffer(b).buffer(c);
