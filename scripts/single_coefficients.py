@@ -90,6 +90,11 @@ def main():
     rate = at_zero(lambda a: -mp.log(mp.erfc(a)) / a, 2 / mp.sqrt(mp.pi))
     fit("kErf", "-ln(erfc(a)) / a, 0 <= a <= 4", rate, 0, 4, 14)
     fit("kErfSingle", "the same for f32", rate, 0, 4, 11)
+    def by_root(function):
+        return at_zero(lambda t: function(mp.sqrt(t)) / mp.sqrt(t), 1)
+
+    fit("kAtan", "atan(z) / z of z^2, 0 <= z <= 1", by_root(mp.atan), 0, mp.mpf("1.0001"), 11)
+    fit("kAsin", "asin(z) / z of z^2, 0 <= z <= 1/2", by_root(mp.asin), 0, mp.mpf("0.2501"), 7)
     two_over_pi_chunks()
     print("\n}  // namespace loom::single\n// clang-format on")
 

@@ -49,6 +49,10 @@ const Function kFunctions[] = {
     {"tan", "tanf", "", ScalarTanF, {}},
     {"sin_turns", "sinturnsf", "", ScalarSinTurnsF, {}},
     {"cos_turns", "costurnsf", "", ScalarCosTurnsF, {}},
+    {"asin", "asinf", "", ScalarAsinF, {}},
+    {"acos", "acosf", "", ScalarAcosF, {}},
+    {"atan", "atanf", "", ScalarAtanF, {}},
+    {"cbrt", "cbrtf", "", ScalarCbrtF, {}},
     {"tanh", "tanhf", "", ScalarTanhF, {}},
     {"erf", "erff", "", ScalarErfF, {}},
     {"erfc", "erfcf", "", ScalarErfcF, {}},
@@ -310,9 +314,9 @@ TEST_P(SingleFunctions, AreVectorsInLoopsOverScalars) {
   }
 }
 
-class Pow : public SingleFunctions {};
+class OfTwo : public SingleFunctions {};
 
-TEST_F(Pow, IsWithinItsBound) {
+TEST_F(OfTwo, PowerIsWithinItsBound) {
   const Function pow = {"pow", "powf", "", ScalarPowF, {}};
   Runner runner(pow, "%x, %y");
   for (const float x : kSpecial) {
@@ -327,6 +331,22 @@ TEST_F(Pow, IsWithinItsBound) {
     const double share = std::ldexp(static_cast<double>(random()), -31) - 1;
     const float y = i % 3 == 0 ? from_word(random()) : static_cast<float>(share * range);
     runner.add(i % 2 == 0 ? x : std::fabs(x), y);
+  }
+}
+
+TEST_F(OfTwo, AngleIsWithinItsBound) {
+  const Function atan2 = {"atan2", "atan2f", "", ScalarAtan2F, {}};
+  Runner runner(atan2, "%x, %y");
+  for (const float y : kSpecial) {
+    for (const float x : kSpecial) runner.add(y, x);
+  }
+  std::mt19937 random(11);
+  const uint64_t rounds = std::min<uint64_t>(400'000'000, uint64_t{1} << 32) / step();
+  for (uint64_t i = 0; i < rounds; ++i) {
+    // Every other one is near a diagonal.
+    const float y = from_word(random());
+    const double share = 1 + std::ldexp(static_cast<double>(random()), -33);
+    runner.add(y, i % 2 == 0 ? from_word(random()) : static_cast<float>(y * share));
   }
 }
 

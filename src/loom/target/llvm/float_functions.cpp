@@ -1,4 +1,4 @@
-// The elementary functions of f64, and those of f32 that single_functions.h leaves to libm.
+// The elementary functions of f64.
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/Module.h>
@@ -12,13 +12,13 @@ namespace loom {
 
 using enum OpKind;
 
-llvm::Value* FloatOps::call_libm(const char* single_name, const char* double_name,
-                                 Values operands) {
+llvm::Value* FloatOps::call_libm(const char* name, Values operands) {
   llvm::Type* const type = operands[0]->getType()->getScalarType();
+  LOOM_CHECK(type->isDoubleTy(), "functions of f32 are emitted in place");
   const std::vector<llvm::Type*> types(operands.size(), type);
   llvm::Module* const module = builder_.GetInsertBlock()->getModule();
-  llvm::FunctionCallee callee = module->getOrInsertFunction(
-      type->isFloatTy() ? single_name : double_name, llvm::FunctionType::get(type, types, false));
+  llvm::FunctionCallee callee =
+      module->getOrInsertFunction(name, llvm::FunctionType::get(type, types, false));
   if (auto* function = llvm::dyn_cast<llvm::Function>(callee.getCallee())) {
     function->setDoesNotAccessMemory();
     function->setDoesNotThrow();
@@ -60,9 +60,9 @@ llvm::Value* FloatOps::elementary(OpKind op, const EvalAttrs& attrs, llvm::Value
     case ScalarRsqrtF:
       return b.CreateFDiv(like(x, 1), b.CreateUnaryIntrinsic(llvm::Intrinsic::sqrt, x));
     case ScalarTanhF:
-      return call_libm("tanhf", "tanh", {&x, 1});
+      return call_libm("tanh", {&x, 1});
     case ScalarErfF:
-      return call_libm("erff", "erf", {&x, 1});
+      return call_libm("erf", {&x, 1});
     case ScalarLogisticF:
       return over_one_plus_exp(like(x, 1), x);
     case ScalarSiluF:
@@ -74,7 +74,7 @@ llvm::Value* FloatOps::elementary(OpKind op, const EvalAttrs& attrs, llvm::Value
   switch (static_cast<GeluForm>(attrs.choice)) {
     case GeluForm::Erf: {
       llvm::Value* const scaled = b.CreateFMul(x, like(x, -0.70710678118654752440));
-      return b.CreateFMul(b.CreateFMul(x, like(x, 0.5)), call_libm("erfcf", "erfc", {&scaled, 1}));
+      return b.CreateFMul(b.CreateFMul(x, like(x, 0.5)), call_libm("erfc", {&scaled, 1}));
     }
     case GeluForm::Tanh: {
       llvm::Value* const square = b.CreateFMul(x, x);
@@ -93,23 +93,23 @@ llvm::Value* FloatOps::further(OpKind op, llvm::Value* x) {
   const Values one(&x, 1);
   switch (op) {
     case ScalarExpm1F:
-      return call_libm("expm1f", "expm1", one);
+      return call_libm("expm1", one);
     case ScalarLog10F:
-      return call_libm("log10f", "log10", one);
+      return call_libm("log10", one);
     case ScalarLog1pF:
-      return call_libm("log1pf", "log1p", one);
+      return call_libm("log1p", one);
     case ScalarCbrtF:
-      return call_libm("cbrtf", "cbrt", one);
+      return call_libm("cbrt", one);
     case ScalarErfcF:
-      return call_libm("erfcf", "erfc", one);
+      return call_libm("erfc", one);
     case ScalarTanF:
-      return call_libm("tanf", "tan", one);
+      return call_libm("tan", one);
     case ScalarAsinF:
-      return call_libm("asinf", "asin", one);
+      return call_libm("asin", one);
     case ScalarAcosF:
-      return call_libm("acosf", "acos", one);
+      return call_libm("acos", one);
     case ScalarAtanF:
-      return call_libm("atanf", "atan", one);
+      return call_libm("atan", one);
     case ScalarSinTurnsF:
     case ScalarCosTurnsF:
       return turns(x, op == ScalarCosTurnsF);
@@ -120,7 +120,7 @@ llvm::Value* FloatOps::further(OpKind op, llvm::Value* x) {
   // max(x, 0) + log1p(e^-|x|): neither overflows for large nor loses small x.
   llvm::Value* const size = b.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, x);
   llvm::Value* const power = b.CreateUnaryIntrinsic(llvm::Intrinsic::exp, b.CreateFNeg(size));
-  return b.CreateFAdd(b.CreateMaximum(x, like(x, 0)), call_libm("log1pf", "log1p", {&power, 1}));
+  return b.CreateFAdd(b.CreateMaximum(x, like(x, 0)), call_libm("log1p", {&power, 1}));
 }
 
 // Sine or cosine of an angle in turns. The argument is reduced, which is exact, to at most an

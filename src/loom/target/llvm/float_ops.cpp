@@ -342,7 +342,7 @@ llvm::Value* FloatOps::basic(OpKind op, Values operands) {
     case ScalarRemF:
       return b.CreateFRem(x, y);
     case ScalarAtan2F:
-      return call_libm("atan2f", "atan2", operands);
+      return call_libm("atan2", operands);
     case ScalarMinimumF:
       return b.CreateMinimum(x, y);
     case ScalarMaximumF:

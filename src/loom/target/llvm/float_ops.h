@@ -75,7 +75,7 @@ class FloatOps {
   llvm::Value* basic(OpKind op, Values operands);
   llvm::Value* elementary(OpKind op, const EvalAttrs& attrs, llvm::Value* x);
   llvm::Value* over_one_plus_exp(llvm::Value* numerator, llvm::Value* exponent);
-  llvm::Value* call_libm(const char* single_name, const char* double_name, Values operands);
+  llvm::Value* call_libm(const char* name, Values operands);
   llvm::Value* turns(llvm::Value* x, bool cosine);
   llvm::Value* further(OpKind op, llvm::Value* x);
   llvm::Value* clamp(ClampMode mode, Values operands);

@@ -141,6 +141,32 @@ inline constexpr std::array<double, 11> kErfSingle = {
     0x1.20dd751484525p+0,
 };
 
+// atan(z) / z of z^2, 0 <= z <= 1; error 2^-31.1
+inline constexpr std::array<double, 11> kAtan = {
+    0x1.1529b0866d353p-10,
+    -0x1.cca9bde37f740p-8,
+    0x1.66f8b1cde54cep-6,
+    -0x1.67d55554c9fdap-5,
+    0x1.11d1d003c2d87p-4,
+    -0x1.67d4d53b9180cp-4,
+    0x1.c4a379c5cc0cfp-4,
+    -0x1.246cd77de2cf0p-3,
+    0x1.99974822ab7c6p-3,
+    -0x1.55554e0cf8be8p-2,
+    0x1.fffffffc296f0p-1,
+};
+
+// asin(z) / z of z^2, 0 <= z <= 1/2; error 2^-31.7
+inline constexpr std::array<double, 7> kAsin = {
+    0x1.34c1ce91248dfp-5,
+    0x1.d4231abfa02b8p-7,
+    0x1.04fe14951c7dbp-5,
+    0x1.6c9cfbc488c34p-5,
+    0x1.33393497c1b7cp-4,
+    0x1.5555492f1a8aep-3,
+    0x1.00000000fe8b6p+0,
+};
+
 // part 0 of 2/pi for each block of exponents
 inline constexpr std::array<double, 5> kTwoOverPi0 = {
     0x1.45f306d000000p-1,

@@ -492,6 +492,16 @@ llvm::Value* SingleFunctions::emit(OpKind op, const EvalAttrs& attrs,
       return cosine(x);
     case ScalarTanF:
       return tangent(x);
+    case ScalarAsinF:
+      return asin(x);
+    case ScalarAcosF:
+      return acos(x);
+    case ScalarAtanF:
+      return atan(x);
+    case ScalarAtan2F:
+      return atan2(x, operands[1]);
+    case ScalarCbrtF:
+      return cbrt(x);
     case ScalarPowF:
       return pow(x, operands[1]);
     default:

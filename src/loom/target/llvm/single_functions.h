@@ -50,6 +50,11 @@ class SingleFunctions {
     V count;
     V rest;
   };
+  // The angle of a sine of at most 1/2, or what a larger one leaves of a right angle.
+  struct Arc {
+    V large;
+    V angle;
+  };
   enum class Base : unsigned char { E, Two, Ten };
 
   llvm::Type* shaped(llvm::Type* scalar, V like) const;
@@ -89,6 +94,14 @@ class SingleFunctions {
   V sin_polynomial(V rest);
   V cos_polynomial(V rest);
   V pow(V x, V y);
+  // (single_inverses.cpp)
+  V odd(std::span<const double> terms, V z);
+  V atan(V x);
+  V atan2(V y, V x);
+  Arc arc(V x);
+  V asin(V x);
+  V acos(V x);
+  V cbrt(V x);
 
   llvm::IRBuilderBase& b_;
   const bool fuses_;
