@@ -98,6 +98,50 @@ TEST(FusedProducts, MatricesOfEveryFormatMatchDoubles) {
   }
 }
 
+// Numbers without NaN that are at most half a step of their format from what they should be, beside
+// what the epilogue may be off in f32.
+void expect_rounded(const std::vector<float>& got, const std::vector<double>& want, double half) {
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], half * std::abs(want[i]) + 1e-4) << "element " << i;
+  }
+}
+
+TEST(FusedProducts, ResultsAreRoundedOnce) {
+  constexpr uint16_t kNaN = 0x7fff;  // in both formats
+  // The last one has two tiles in each direction.
+  for (const Shape& s :
+       {Shape{1, 1, 1}, Shape{3, 33, 70}, Shape{13, 65, 770}, Shape{390, 300, 2}}) {
+    const std::vector<float> a = random_numbers(s.m * s.k, 1), b = random_numbers(s.k * s.n, 2);
+    const std::vector<float> residual = random_numbers(s.m * s.n, 3);
+    std::vector<float> bias = random_numbers(s.n, 4);
+    const std::vector<double> sums = product(a, b, s.m, s.n, s.k, s.n, 1);
+    const auto check = [&](const std::string& type, auto convert, auto back, double half) {
+      std::vector<uint16_t> left = convert(a), right = convert(b), before = convert(residual);
+      std::vector<uint16_t> out(s.m * s.n, kNaN);
+      const std::string file = "gemm_" + type + ".loom";
+      Kernel plain(file, "gemm_rounded_" + type);
+      plain.index(s.m).index(s.n).index(s.k).buffer(left).buffer(right).buffer(out);
+      plain.run({s.m, s.n, s.k});
+      expect_rounded(back(out), sums, half);
+      for (const Epilogue& epilogue : std::span(kEpilogues).last(2)) {
+        const std::string name = "gemm_fused_rounded_" + type;
+        SCOPED_TRACE(title(name, s, epilogue));
+        std::fill(out.begin(), out.end(), kNaN);
+        Kernel fused(file, name);
+        fused.index(s.m).index(s.n).index(s.k).index(epilogue.has_bias ? 1 : 0);
+        fused.index(epilogue.activation).index(epilogue.has_residual ? 1 : 0);
+        fused.buffer(left).buffer(right).buffer(bias).buffer(before).buffer(out);
+        fused.run({s.m, s.n, s.k});
+        expect_rounded(back(out), finish(sums, epilogue, bias, residual), half);
+      }
+    };
+    const auto to_bf16 = [](const auto& values) { return as_bf16(values); };
+    const auto to_f16 = [](const auto& values) { return as_f16(values); };
+    check("bf16", to_bf16, from_bf16, 0x1p-8);
+    check("f16", to_f16, from_f16, 0x1p-11);
+  }
+}
+
 TEST(FusedProducts, MatricesOfBytesAreScaled) {
   for (const Shape& s : kMatrices) {
     std::vector<int8_t> a = random_bytes(s.m * s.k, 3), b = random_bytes(s.k * s.n, 4);

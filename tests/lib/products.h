@@ -120,6 +120,19 @@ inline std::vector<uint16_t> as_f16(const std::vector<float>& values) {
   return out;
 }
 
+inline std::vector<float> from_bf16(const std::vector<uint16_t>& values) {
+  std::vector<float> out;
+  for (const uint16_t value : values) out.push_back(std::bit_cast<float>(uint32_t{value} << 16));
+  return out;
+}
+inline std::vector<float> from_f16(const std::vector<uint16_t>& values) {
+  std::vector<float> out;
+  for (const uint16_t value : values) {
+    out.push_back(static_cast<float>(std::bit_cast<_Float16>(value)));
+  }
+  return out;
+}
+
 // Weights in blocks of 32, and what they stand for.
 struct Blocks {
   std::vector<uint8_t> bytes;
