@@ -8,6 +8,7 @@
 #include "generator.h"
 #include "loom/dialect/verify.h"
 #include "loom/interp/interp.h"
+#include "loom/target/x86/compile.h"
 #include "loom/target/x86/jit.h"
 #include "loom/target/x86/kernel_abi.h"
 #include "loom/text/printer.h"
@@ -158,13 +159,42 @@ void expect_same(const LaneValues& expected, const std::vector<std::byte>& actua
   }
 }
 
+// Code for one processor by one tier.
+struct CompileWay {
+  std::string cpu;
+  JitTier tier;
+};
+
+// Mostly for this machine and fast, as most code is made.
+CompileWay random_way(std::mt19937_64& random) {
+  static constexpr const char* kCpus[] = {"native",    "native",    "native",   "x86-64",
+                                          "x86-64-v2", "x86-64-v3", "x86-64-v4"};
+  return {kCpus[random() % std::size(kCpus)],
+          random() % 4 == 0 ? JitTier::Optimized : JitTier::Fast};
+}
+
+bool runs_here(const std::string& cpu) {
+  if (cpu == "x86-64-v4") return __builtin_cpu_supports("x86-64-v4");
+  return cpu != "x86-64-v3" || __builtin_cpu_supports("x86-64-v3");
+}
+
+std::optional<JitKernel> compile(JitEngine& engine, const Module& module, OpId kernel,
+                                 const CompileWay& way, Diagnostics& diagnostics) {
+  if (way.cpu == "native") return engine.add(module, kernel, {.tier = way.tier}, diagnostics);
+  const X86Options options{.cpu = way.cpu, .opt_level = way.tier == JitTier::Fast ? 0 : 2};
+  const auto object =
+      compile_x86(module, std::span(&kernel, 1), OutputForm::Object, options, diagnostics);
+  if (!object) return std::nullopt;
+  return engine.add_object(*object, symbol_text(module, kernel), diagnostics);
+}
+
 // Those whose results depend on how an elementary function is computed, too.
 TEST(Compiled, EveryPureOperationIsTaken) {
   Diagnostics diagnostics;
   const auto engine = JitEngine::create(diagnostics);
   ASSERT_NE(engine, nullptr) << messages(diagnostics);
   std::set<OpKind> taken;
-  for (uint64_t seed = 0; seed < program_count(1500); ++seed) {
+  for (const uint64_t seed : program_seeds(1500)) {
     SourceFiles files;
     Module module(files);
     Generator generator(module, seed, {});
@@ -190,7 +220,7 @@ TEST(Compiled, X86ComputesWhatTheInterpreterSays) {
   const auto engine = JitEngine::create(diagnostics);
   ASSERT_NE(engine, nullptr) << messages(diagnostics);
   size_t compared = 0;
-  for (uint64_t seed = 0; seed < program_count(100); ++seed) {
+  for (const uint64_t seed : program_seeds(100)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SourceFiles files;
     Module module(files);
@@ -202,9 +232,11 @@ TEST(Compiled, X86ComputesWhatTheInterpreterSays) {
       const OpId kernel = Wrapper(module, function).build("k" + std::to_string(f));
       Diagnostics problems;
       ASSERT_TRUE(verify_module(module, problems)) << messages(problems) << print_text(module);
-      const JitTier tier = seed % 4 == 0 ? JitTier::Optimized : JitTier::Fast;
-      const auto code = engine->add(module, kernel, {.tier = tier}, problems);
-      ASSERT_TRUE(code.has_value()) << messages(problems);
+      const CompileWay way = random_way(random);
+      SCOPED_TRACE(name + " for " + way.cpu + (way.tier == JitTier::Fast ? ", fast" : ""));
+      const auto code = compile(*engine, module, kernel, way, problems);
+      ASSERT_TRUE(code.has_value()) << messages(problems) << print_text(module);
+      if (!runs_here(way.cpu)) continue;
       for (size_t run = 0; run < 4; ++run) {
         const auto arguments = random_arguments(module, function, random);
         Diagnostics ignored;
@@ -225,7 +257,7 @@ TEST(Compiled, X86ComputesWhatTheInterpreterSays) {
         code->entry()(slots.data(), &shape, 0, 1);
         for (size_t i = 0; i < expected->size(); ++i) {
           expect_same((*expected)[i], storage[arguments.size() + i], i);
-          if (HasFatalFailure()) FAIL() << name << "\n" << print_text(module);
+          if (HasFatalFailure()) FAIL() << print_text(module);
         }
         ++compared;
       }

@@ -95,7 +95,7 @@ void run_steps(Program& program, std::initializer_list<std::string_view> steps) 
 
 TEST(Differential, EveryPassKeepsWhatProgramsCompute) {
   size_t defined = 0;
-  for (uint64_t seed = 0; seed < program_count(2000); ++seed) {
+  for (const uint64_t seed : program_seeds(2000)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Program original(seed);
     ASSERT_TRUE(verify_module(original.module, original.diagnostics)) << original.problems();

@@ -1,7 +1,8 @@
 // Random programs survive text -> bytecode -> text, and every operation that random programs can
 // hold occurs in them.
 //
-// LOOM_GENERATE_PROGRAMS=N makes N programs of each property instead of the usual number.
+// LOOM_GENERATE_PROGRAMS=N makes N programs of each property instead of the usual number, and
+// LOOM_GENERATE_FIRST=N begins with those of the seed N.
 #include <gtest/gtest.h>
 
 #include "generator.h"
@@ -25,7 +26,7 @@ std::string report(const Diagnostics& diagnostics) {
 
 TEST(Generate, ProgramsSurviveTextAndBytecode) {
   std::set<OpKind> used;
-  for (uint64_t seed = 0; seed < program_count(1500); ++seed) {
+  for (const uint64_t seed : program_seeds(1500)) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     SourceFiles files;
     Diagnostics diagnostics;

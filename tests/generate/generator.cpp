@@ -312,6 +312,22 @@ bool Generator::guarded(OpKind kind, Values& operands) {
   return true;
 }
 
+// Which NaN arithmetic gives is open, so no operation may tell them apart: these get a number.
+void Generator::without_nan(OpKind kind, Values& operands) {
+  const bool copies_sign = kind == OpKind::ScalarCopysignF || kind == OpKind::VectorCopySignF;
+  if (!copies_sign && kind != OpKind::ScalarBitcast && kind != OpKind::VectorBitcast) return;
+  ValueId& seen = operands[copies_sign ? 1 : 0];
+  const TypeId type = module_.type_of(seen);
+  const ScalarKind element = module_.types[type].element;
+  if (!is_float(element)) return;
+  const bool scalar = module_.types.is_scalar(type);
+  const OpId one = append(scalar ? OpKind::ScalarConstant : OpKind::VectorConstant, {}, {}, {type},
+                          {module_.attrs.intern(to_literal(from_double(element, 1)))});
+  const OpKind least = scalar ? OpKind::ScalarMinNumF : OpKind::VectorMinNumF;
+  const std::vector<AttrId> attrs(op_info(least).attrs.size());
+  seen = module_.result(append(least, {seen, module_.result(one)}, {}, {type}, attrs));
+}
+
 // A constant that the constraint takes, of the shape of the operand before it.
 ValueId Generator::literal(const Constraint& constraint, const Values& operands) {
   std::vector<TypeId> fit;
@@ -382,6 +398,7 @@ bool Generator::generic() {
   }
   if (!info.has_groups) groups.clear();
   guarded(kind, operands);
+  if (options_.exact_only) without_nan(kind, operands);
   std::vector<TypeId> results;
   if (!result_types(info, operands, results)) return false;
   std::vector<AttrId> attrs;

@@ -16,7 +16,8 @@ struct Options {
   unsigned functions = 3;
   unsigned operations = 30;  // at the top of each function; regions have a few each
   unsigned depth = 3;        // of nested regions
-  // Leaves out operations whose results depend on how an elementary function is computed.
+  // Leaves out operations whose results depend on how an elementary function is computed, and lets
+  // none see which NaN another gave.
   bool exact_only = false;
 };
 
@@ -54,6 +55,7 @@ class Generator {
   bool generic();
   ValueId literal(const Constraint& constraint, const Values& operands);
   bool guarded(OpKind kind, Values& operands);
+  void without_nan(OpKind kind, Values& operands);
   AttrId attribute(const OpInfo& info, const AttrSpec& spec, TypeId result);
   bool result_types(const OpInfo& info, const Values& operands, std::vector<TypeId>& types);
   bool constant();

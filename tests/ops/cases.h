@@ -26,6 +26,7 @@ std::vector<Case> check_cases();
 std::vector<Case> collective_cases();
 std::vector<Case> control_cases();
 std::vector<Case> fragment_cases();
+std::vector<Case> lane_cases();
 std::vector<Case> memory_cases();
 std::vector<Case> schema_cases();
 std::vector<Case> transfer_cases();

@@ -5,6 +5,7 @@
 #include <llvm/IR/Module.h>
 
 #include "loom/base/check.h"
+#include "loom/target/llvm/lanes.h"
 
 namespace loom {
 namespace {
@@ -425,6 +426,9 @@ llvm::Value* FloatOps::arithmetic(OpKind op, const EvalAttrs& attrs, Values oper
 llvm::Value* FloatOps::emit(OpKind op, const EvalAttrs& attrs, Values operands, ScalarKind from,
                             ScalarKind to) {
   auto& b = builder_;
+  llvm::Value* const one_lane = compute_one_lane(
+      b, operands, [&](Values elements) { return emit(op, attrs, elements, from, to); });
+  if (one_lane != nullptr) return one_lane;
   const auto* const vector = llvm::dyn_cast<llvm::FixedVectorType>(operands[0]->getType());
   lanes_ = vector != nullptr ? vector->getNumElements() : 0;
   switch (op) {

@@ -5,6 +5,7 @@
 #include <llvm/IR/Intrinsics.h>
 
 #include "loom/base/check.h"
+#include "loom/target/llvm/lanes.h"
 
 namespace loom {
 namespace {
@@ -139,6 +140,10 @@ llvm::Value* emit_integer_op(llvm::IRBuilderBase& builder, OpKind op, const Eval
                              std::span<llvm::Value* const> operands, ScalarKind from,
                              ScalarKind to) {
   auto& b = builder;
+  llvm::Value* const one_lane = compute_one_lane(b, operands, [&](auto elements) {
+    return emit_integer_op(b, op, attrs, elements, from, to);
+  });
+  if (one_lane != nullptr) return one_lane;
   llvm::Value* const x = operands[0];
   if (op == ScalarBitfieldExtractU || op == ScalarBitfieldExtractS) {
     return extract_field(b, attrs, x, op == ScalarBitfieldExtractS, to);

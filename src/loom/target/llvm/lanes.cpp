@@ -60,4 +60,15 @@ llvm::Value* join_lanes(llvm::IRBuilderBase& builder, std::span<llvm::Value* con
   return rest[0];
 }
 
+llvm::Value* compute_one_lane(
+    llvm::IRBuilderBase& builder, std::span<llvm::Value* const> operands,
+    const std::function<llvm::Value*(std::span<llvm::Value* const>)>& emit) {
+  if (!operands[0]->getType()->isVectorTy() || lanes_of(operands[0]) != 1) return nullptr;
+  std::vector<llvm::Value*> elements;
+  for (llvm::Value* const operand : operands) {
+    elements.push_back(builder.CreateExtractElement(operand, uint64_t{0}));
+  }
+  return builder.CreateVectorSplat(1, emit(elements));
+}
+
 }  // namespace loom

@@ -25,4 +25,11 @@ llvm::Value* take_lanes(llvm::IRBuilderBase& builder, llvm::Value* from, unsigne
 // The lanes of all parts one after another; a part that is no vector is one lane.
 llvm::Value* join_lanes(llvm::IRBuilderBase& builder, std::span<llvm::Value* const> parts);
 
+// What `emit` makes of the elements of `operands`, vectors of one lane, again as such a vector;
+// null where they are scalars or have more lanes. LLVM's code generator gives up on some operations
+// on a vector of one.
+llvm::Value* compute_one_lane(
+    llvm::IRBuilderBase& builder, std::span<llvm::Value* const> operands,
+    const std::function<llvm::Value*(std::span<llvm::Value* const>)>& emit);
+
 }  // namespace loom

@@ -29,6 +29,7 @@
 #include "loom/target/llvm/note_collector.h"
 #include "loom/target/llvm/streaming.h"
 #include "loom/target/x86/entry.h"
+#include "loom/target/x86/fatal_errors.h"
 
 namespace loom {
 namespace {
@@ -108,6 +109,7 @@ struct X86Codegen::Machine {
   ~Machine() {
     if (target != nullptr) LLVMDisposeTargetMachine(target);
   }
+  bool describe(std::string& error);
   void lower(const Module& module, const LoweringPlan& plan, const std::vector<std::string>& names,
              llvm::Module& into, LoweringAids aids) const;
   bool optimize(llvm::Module& module, std::string& error) const;
@@ -123,11 +125,21 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
   initialize_llvm();
   auto machine = std::make_unique<Machine>();
   machine->options = options;
-  LLVMTargetRef target = nullptr;
-  char* error = nullptr;
-  if (LLVMGetTargetFromTriple(kTriple, &target, &error) != 0) {
-    diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", take_message(error)}});
-    return nullptr;
+  std::string error;
+  if (machine->describe(error)) {
+    return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
+  }
+  diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
+  return nullptr;
+}
+
+// Makes the target and what is known of it.
+bool X86Codegen::Machine::describe(std::string& error) {
+  LLVMTargetRef family = nullptr;
+  char* message = nullptr;
+  if (LLVMGetTargetFromTriple(kTriple, &family, &message) != 0) {
+    error = take_message(message);
+    return false;
   }
   std::string cpu = options.cpu.empty() ? kGenericCpu : options.cpu;
   std::string features;
@@ -135,21 +147,20 @@ std::unique_ptr<X86Codegen> X86Codegen::create(const CodegenOptions& options,
     cpu = take_message(LLVMGetHostCPUName());
     features = take_message(LLVMGetHostCPUFeatures());
   }
-  machine->target =
-      LLVMCreateTargetMachine(target, kTriple, cpu.c_str(), features.c_str(),
-                              code_level(options.opt_level), LLVMRelocPIC, LLVMCodeModelSmall);
-  LOOM_CHECK(machine->target != nullptr, "no code generator for x86-64");
-  const llvm::MCSubtargetInfo& features_of = *cpp(machine->target).getMCSubtargetInfo();
-  machine->floats = {.converts_half = features_of.checkFeatures("+f16c"),
-                     .fuses = features_of.checkFeatures("+fma")};
+  target = LLVMCreateTargetMachine(family, kTriple, cpu.c_str(), features.c_str(),
+                                   code_level(options.opt_level), LLVMRelocPIC, LLVMCodeModelSmall);
+  LOOM_CHECK(target != nullptr, "no code generator for x86-64");
+  const llvm::MCSubtargetInfo& features_of = *cpp(target).getMCSubtargetInfo();
+  floats = {.converts_half = features_of.checkFeatures("+f16c"),
+            .fuses = features_of.checkFeatures("+fma")};
   const bool any_length = features_of.checkFeatures("+avx512vl");
-  machine->dots = {.pairs_bf16 = any_length && features_of.checkFeatures("+avx512bf16"),
-                   .quads = (any_length && features_of.checkFeatures("+avx512vnni")) ||
-                            features_of.checkFeatures("+avxvnni"),
-                   .wide = any_length};
-  if (features_of.checkFeatures("+avx")) machine->vector_bytes = 32;
-  if (features_of.checkFeatures("+avx512f")) machine->vector_bytes = 64;
-  return std::unique_ptr<X86Codegen>(new X86Codegen(std::move(machine)));
+  dots = {.pairs_bf16 = any_length && features_of.checkFeatures("+avx512bf16"),
+          .quads = (any_length && features_of.checkFeatures("+avx512vnni")) ||
+                   features_of.checkFeatures("+avxvnni"),
+          .wide = any_length};
+  if (features_of.checkFeatures("+avx")) vector_bytes = 32;
+  if (features_of.checkFeatures("+avx512f")) vector_bytes = 64;
+  return true;
 }
 
 namespace {
@@ -322,10 +333,12 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   clock.ends("plan");
 
   std::string error;
-  llvm::LLVMContext context;
+  auto context_owner = std::make_unique<llvm::LLVMContext>();
+  llvm::LLVMContext& context = *context_owner;
   context.setDiagnosticHandler(make_note_collector(error, notes));
   context.setDiscardValueNames(form != OutputForm::LlvmIr);
-  llvm::Module into("loom", context);
+  auto module_owner = std::make_unique<llvm::Module>("loom", context);
+  llvm::Module& into = *module_owner;
   into.setTargetTriple(kTriple);
   into.setDataLayout(cpp(machine_->target).createDataLayout());
   // What people read is not cluttered with places.
@@ -347,11 +360,21 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
           code_level(is_large ? 0 : machine_->options.opt_level)));
   if (notes != nullptr) notes->counts_spills = !is_large && machine_->options.opt_level > 0;
   std::string bytes;
-  bool good = machine_->optimize(into, error) && error.empty();
-  clock.ends("optimize");
-  good = good && machine_->emit(into, form, bytes, error) && error.empty();
-  clock.ends("emit");
-  if (!good) {
+  bool good = false;
+  const auto fatal = catch_fatal_error([&] {
+    good = machine_->optimize(into, error) && error.empty();
+    clock.ends("optimize");
+    good = good && machine_->emit(into, form, bytes, error) && error.empty();
+    clock.ends("emit");
+  });
+  if (fatal) {
+    // Nobody knows what they are in the midst of, so they stay.
+    (void)module_owner.release();
+    (void)context_owner.release();
+    LOOM_CHECK(machine_->describe(error), "no second code generator where there was one");
+    error = *fatal;
+  }
+  if (!good || fatal) {
     diagnostics.emit(Diag::LoweringInternal, module.location(kernels.front()), {{"detail", error}});
     return std::nullopt;
   }
