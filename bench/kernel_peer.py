@@ -22,12 +22,13 @@ class Problem:
         self.name = name
         self.kind, *sizes = name.split(":")
         self.sizes = [int(size) for size in sizes]
-        self.inputs = [_numbers(shape, seed) for seed, shape in enumerate(self._shapes())]
+        numbers = _integers if self.kind == "gemm_i8" else _numbers
+        self.inputs = [numbers(shape, seed) for seed, shape in enumerate(self._shapes())]
 
     def _shapes(self):
-        if self.kind in ("gemm_f32", "gemm_bf16"):
-            m, n, k = self.sizes
-            return [(m, k), (k, n)]
+        if self.kind.startswith("gemm"):
+            *batch, m, n, k = self.sizes
+            return [(*batch, m, k), (*batch, k, n)]
         if self.kind == "attention":
             return [tuple(self.sizes)] * 3
         rows, columns = self.sizes
@@ -35,8 +36,7 @@ class Problem:
         return [(rows, columns)] + [(columns,)] * vectors
 
     def output_shape(self):
-        return (self.sizes[0], self.sizes[1]) if self.kind.startswith("gemm") \
-            else self.inputs[0].shape
+        return tuple(self.sizes[:-1]) if self.kind.startswith("gemm") else self.inputs[0].shape
 
     def check(self, output):
         """ValueError where places of the output differ from what they must be, in double."""
@@ -53,7 +53,7 @@ class Problem:
     def _expected(self, place):
         first = self.inputs[0][place[:-1]].astype(np.float64)
         if self.kind.startswith("gemm"):
-            second = self.inputs[1][:, place[1]].astype(np.float64)
+            second = self.inputs[1][(*place[:-2], slice(None), place[-1])].astype(np.float64)
             if self.kind == "gemm_bf16":
                 first, second = _as_bf16(first), _as_bf16(second)
             products = first * second
@@ -77,6 +77,10 @@ class Problem:
 
 def _numbers(shape, seed):
     return np.random.default_rng(seed).uniform(-1, 1, shape).astype(np.float32)
+
+
+def _integers(shape, seed):
+    return np.random.default_rng(seed).integers(-128, 128, shape, dtype=np.int8)
 
 
 def _as_bf16(values):

@@ -24,12 +24,17 @@ struct Expected {
   double tolerance = 0;
 };
 
-// One kind: its inputs, by the function that makes them, and the elements of its output, f32.
+using Element = double (*)(const Memory&, size_t);
+double of_float(const Memory& memory, size_t place) { return memory.as<float>()[place]; }
+
+// One kind: its inputs, by the function that makes them, and the elements of its output, each of at
+// most four bytes.
 struct Kind {
   std::string_view name;
   std::vector<Memory> (*inputs)(std::span<const size_t> sizes);
   size_t (*outputs)(std::span<const size_t> sizes);
   Expected (*expected)(const Problem& problem, size_t place);
+  Element output = of_float;
 };
 
 // The same numbers in every process, in [-1, 1).
@@ -61,6 +66,22 @@ Memory halves(size_t count, uint64_t seed) {
   return memory;
 }
 
+Memory shorts(size_t count, uint64_t seed) {
+  Memory memory(count * sizeof(_Float16));
+  Numbers numbers(seed);
+  for (_Float16& value : std::span(memory.as<_Float16>(), count)) {
+    value = static_cast<_Float16>(numbers.uniform());
+  }
+  return memory;
+}
+
+Memory integers(size_t count, uint64_t seed) {
+  Memory memory(count);
+  Numbers numbers(seed);
+  for (std::byte& value : memory.bytes()) value = static_cast<std::byte>(numbers.bits() >> 24);
+  return memory;
+}
+
 // Blocks as GGUF has them: an f16 scale, then `payload` bytes.
 Memory blocks(size_t elements, size_t payload, uint64_t seed) {
   const size_t count = elements / kBlock;
@@ -88,7 +109,11 @@ std::vector<Memory> list(Inputs&&... inputs) {
 double of_bf16(const Memory& memory, size_t place) {
   return from_bf16(memory.as<uint16_t>()[place]);
 }
-double of_float(const Memory& memory, size_t place) { return memory.as<float>()[place]; }
+double of_f16(const Memory& memory, size_t place) {
+  return static_cast<double>(memory.as<_Float16>()[place]);
+}
+double of_i8(const Memory& memory, size_t place) { return memory.as<int8_t>()[place]; }
+double of_i32(const Memory& memory, size_t place) { return memory.as<int32_t>()[place]; }
 
 double scale_of(const Memory& memory, size_t place, size_t bytes) {
   _Float16 scale{};
@@ -111,8 +136,6 @@ double of_q4(const Memory& memory, size_t place) {
   return scale_of(memory, place, kBytes) * (static_cast<double>(code) - 8);
 }
 
-using Element = double (*)(const Memory&, size_t);
-
 // A sum of `depth` products, and what rounding may change of it.
 template <typename Left, typename Right>
 Expected dot(size_t depth, double rounding, Left&& left, Right&& right) {
@@ -132,6 +155,29 @@ Expected matrix_product(const Problem& problem, size_t place) {
   return dot(
       k, 2e-6, [&](size_t i) { return kElement(problem.input(0), place / n * k + i); },
       [&](size_t i) { return kElement(problem.input(1), i * n + place % n); });
+}
+
+// The same, rounded to bf16.
+Expected rounded_product(const Problem& problem, size_t place) {
+  const Expected exact = matrix_product<of_bf16>(problem, place);
+  return {exact.value, exact.tolerance + 0x1p-8 * std::abs(exact.value)};
+}
+
+// gelu(A B + bias), by tanh
+Expected fused_product(const Problem& problem, size_t place) {
+  const Expected sum = matrix_product<of_float>(problem, place);
+  const double x = sum.value + problem.in(2)[place % problem.size(1)];
+  const double inner = std::sqrt(2 / std::acos(-1.0)) * (x + 0.044715 * x * x * x);
+  return {0.5 * x * (1 + std::tanh(inner)), 2 * sum.tolerance + 1e-5};
+}
+
+// batch x m x n = (batch x m x k) (batch x k x n)
+Expected batched_product(const Problem& problem, size_t place) {
+  const size_t m = problem.size(1), n = problem.size(2), k = problem.size(3);
+  const size_t matrix = place / (m * n);
+  return dot(
+      k, 2e-6, [&](size_t i) { return problem.in(0)[place / n * k + i]; },
+      [&](size_t i) { return problem.in(1)[matrix * k * n + i * n + place % n]; });
 }
 
 // rows = (rows x columns) (columns), with weights of several formats and f32 otherwise
@@ -232,6 +278,23 @@ const Kind kKinds[] = {
      [](Sizes s) { return s[0] * s[1]; }, matrix_product<of_float>},
     {"gemm_bf16", [](Sizes s) { return list(halves(s[0] * s[2], 1), halves(s[2] * s[1], 2)); },
      [](Sizes s) { return s[0] * s[1]; }, matrix_product<of_bf16>},
+    {"gemm_f16", [](Sizes s) { return list(shorts(s[0] * s[2], 1), shorts(s[2] * s[1], 2)); },
+     [](Sizes s) { return s[0] * s[1]; }, matrix_product<of_f16>},
+    {"gemm_i8", [](Sizes s) { return list(integers(s[0] * s[2], 1), integers(s[2] * s[1], 2)); },
+     [](Sizes s) { return s[0] * s[1]; },
+     [](const Problem& p, size_t i) { return Expected{matrix_product<of_i8>(p, i).value, 0}; },
+     of_i32},
+    {"gemm_rounded_bf16",
+     [](Sizes s) { return list(halves(s[0] * s[2], 1), halves(s[2] * s[1], 2)); },
+     [](Sizes s) { return s[0] * s[1]; }, rounded_product, of_bf16},
+    {"gemm_fused_f32",
+     [](Sizes s) { return list(floats(s[0] * s[2], 1), floats(s[2] * s[1], 2), floats(s[1], 3)); },
+     [](Sizes s) { return s[0] * s[1]; }, fused_product},
+    {"gemm_batched_f32",
+     [](Sizes s) { return list(floats(s[0] * s[1] * s[3], 1), floats(s[0] * s[3] * s[2], 2)); },
+     [](Sizes s) { return s[0] * s[1] * s[2]; }, batched_product},
+    {"gemv_f16", [](Sizes s) { return list(shorts(s[0] * s[1], 1), floats(s[1], 2)); },
+     [](Sizes s) { return s[0]; }, matrix_vector<of_f16>},
     {"gemv_f32", [](Sizes s) { return list(floats(s[0] * s[1], 1), floats(s[1], 2)); },
      [](Sizes s) { return s[0]; }, matrix_vector<of_float>},
     {"gemv_bf16", [](Sizes s) { return list(halves(s[0] * s[1], 1), floats(s[1], 2)); },
@@ -321,7 +384,7 @@ std::string Problem::wrong() const {
     size_t place = i == 0 ? 0 : i == 1 ? count - 1 : numbers.bits() % count;
     if (count <= kPlaces) place = i;
     const Expected want = kind.expected(*this, place);
-    const double got = of_float(*output_, place);
+    const double got = kind.output(*output_, place);
     if (!(std::abs(got - want.value) <= want.tolerance)) {
       return fmt::format("element {} is {:.9g} instead of {:.9g}", place, got, want.value);
     }

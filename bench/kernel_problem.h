@@ -61,7 +61,7 @@ class Problem {
  private:
   std::string name_;
   std::string kind_;
-  std::array<size_t, 3> sizes_ = {1, 1, 1};
+  std::array<size_t, 4> sizes_ = {1, 1, 1, 1};
   std::vector<Memory> inputs_;
   std::unique_ptr<Memory> output_;
 };

@@ -17,7 +17,8 @@ class Loom:
     sizes: tuple
     inputs: tuple
     workload: int = 3  # that many sizes decide the launch
-    scalars: tuple = ()  # between sizes and buffers: (name, type, value)
+    # Between sizes and buffers: (name, type, value), the value perhaps a function of the sizes.
+    scalars: tuple = ()
     whole: str = ""  # instead: the text of a program, with {sizes}
 
 
@@ -41,14 +42,52 @@ def _weights(kernel):
     return Loom(kernel, ("rows", "columns"), ("w", "x"), workload=1)
 
 
+def _product(kernel, inputs=("a", "b")):
+    return Loom(kernel, ("m", "n", "k"), inputs)
+
+
+_STRIDES = (("a_stride", "index", lambda _, m, n, k: m * k),
+            ("b_stride", "index", lambda _, m, n, k: k * n),
+            ("c_stride", "index", lambda _, m, n, k: m * n))
 _NORM = (("epsilon", "f32", EPSILON),)
 
 KINDS = {
     "gemm_f32": Kind("f32 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
-                     Loom("gemm_f32", ("m", "n", "k"), ("a", "b"))),
+                     _product("gemm_f32")),
     "gemm_bf16": Kind("bf16 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
-                      Loom("gemm_bf16", ("m", "n", "k"), ("a", "b"))),
+                      _product("gemm_bf16")),
+    "gemm_rounded_bf16": Kind("bf16 matrix product to bf16", "GFLOP/s",
+                              lambda m, n, k: 2 * m * n * k, _product("gemm_rounded_bf16")),
+    "gemm_f16": Kind("f16 matrix product", "GFLOP/s", lambda m, n, k: 2 * m * n * k,
+                     _product("gemm_f16")),
+    "gemm_i8": Kind("i8 matrix product to i32", "GOP/s", lambda m, n, k: 2 * m * n * k,
+                    _product("gemm_i8")),
+    "gemm_batched_f32": Kind("batch of f32 matrix products", "GFLOP/s",
+                             lambda batch, m, n, k: 2 * batch * m * n * k,
+                             Loom("gemm_batched_f32", ("batch", "m", "n", "k"), ("a", "b"), 4,
+                                  _STRIDES)),
+    "gemm_fused_f32": Kind("f32 matrix product with bias and gelu", "GFLOP/s",
+                           lambda m, n, k: 2 * m * n * k,
+                           Loom("gemm_fused_f32", ("m", "n", "k"), ("a", "b", "bias"), whole="""\
+kernel.decl @gemm_fused_f32(%m: index, %n: index, %k: index) launch(%m: index, %n: index, \
+%k: index, %has_bias: index, %activation: index, %has_residual: index, %a: buffer, %b: buffer, \
+%bias: buffer, %residual: buffer, %c: buffer)
+
+command.program.def public @{name}() launch(%a: buffer, %b: buffer, %bias: buffer, %c: buffer) {{
+  %m = index.constant {sizes[0]} : index
+  %n = index.constant {sizes[1]} : index
+  %k = index.constant {sizes[2]} : index
+  %no = index.constant 0 : index
+  %yes = index.constant 1 : index
+  %gelu = index.constant 3 : index
+  kernel.launch @gemm_fused_f32[%m, %n, %k](%m, %n, %k, %yes, %gelu, %no, %a, %b, %bias, %c, \
+%c) : [index, index, index](index, index, index, index, index, index, buffer, buffer, buffer, \
+buffer, buffer)
+  command.return
+}}
+""")),
     "gemv_f32": Kind("f32 matrix by vector", "GB/s", lambda r, c: 4 * r * c, _weights("gemv_f32")),
+    "gemv_f16": Kind("f16 matrix by vector", "GB/s", lambda r, c: 2 * r * c, _weights("gemv_f16")),
     "gemv_bf16": Kind("bf16 matrix by vector", "GB/s", lambda r, c: 2 * r * c,
                       _weights("gemv_bf16")),
     "gemv_q8_0": Kind("q8_0 matrix by vector", "GB/s", lambda r, c: 34 * r * c // 32,
@@ -143,6 +182,12 @@ def _rows_of(kind):
 THREADS = (1, 2)
 CUBES = [case("gemm_f32", n, n, n) for n in (512, 1024, 2048)]
 HALF_CUBES = [case("gemm_bf16", n, n, n) for n in (512, 1024, 2048)]
+ROUNDED = case("gemm_rounded_bf16", 1024, 1024, 1024)
+SHORT = case("gemm_f16", 1024, 1024, 1024)
+BYTES = case("gemm_i8", 1024, 1024, 1024)
+BATCH = case("gemm_batched_f32", 64, 128, 128, 128)
+FUSED = case("gemm_fused_f32", 1024, 1024, 1024)
+PRODUCTS = [ROUNDED, SHORT, BYTES, BATCH, FUSED]
 STREAMS = [case(kind, n) for kind in ("copy", "add") for n in (IN, SHARED, OUT)]
 STREAMS += [case(kind, OUT) for kind in ("copy.stream", "add.stream")]
 SUMS = _rows_of("row_sum")
@@ -153,6 +198,7 @@ LAYER_NORM = _rows_of("layer_norm")
 RMS_NORM = _rows_of("rms_norm")
 # 128 MiB of weights and a little more.
 WEIGHTS = [case("gemv_f32", 8192, 4096), case("gemv_bf16", 16384, 4096),
+           case("gemv_f16", 16384, 4096),
            case("gemv_q8_0", 32768, 4096), case("gemv_q4_0", 65536, 4096)]
 ATTENTION = case("attention", 8, 1024, 64)
 BARRIERS = [case("row_scan.barrier", 4096, 256), case("row_sum.barrier", 1024, 1024),
@@ -184,7 +230,8 @@ def _program(one, loom):
              f"launch({', '.join(buffer + ': buffer' for buffer in buffers)}) {{"]
     lines += [f"  %{name} = index.constant {size} : index"
               for name, size in zip(loom.sizes, one.sizes)]
-    lines += [f"  %{name} = scalar.constant {value} : {type_}"
+    lines += [f"  %{name} = {'index' if type_ == 'index' else 'scalar'}.constant "
+              f"{value(*one.sizes) if callable(value) else value} : {type_}"
               for name, type_, value in loom.scalars]
     scalars = [f"%{name}" for name, _, _ in loom.scalars]
     types = (["index"] * len(sizes) + [type_ for _, type_, _ in loom.scalars]

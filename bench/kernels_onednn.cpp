@@ -2,9 +2,11 @@
 //
 // usage: bench_kernels_onednn BUDGET_MS CASE@THREADS...
 
+#include <algorithm>
 #include <cmath>
 #include <dnnl.hpp>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -57,6 +59,28 @@ void product(Steps& steps, const memory& a, const memory& b, const memory& c, fl
             {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_DST, c}});
 }
 
+// gelu(A B + bias), of f32
+void fused_product(Steps& steps, const memory& a, const memory& b, const memory& bias,
+                   const memory& c) {
+  dnnl::post_ops after;
+  after.append_eltwise(1, dnnl::algorithm::eltwise_gelu_tanh, 0, 0);
+  dnnl::primitive_attr attributes;
+  attributes.set_post_ops(after);
+  const dnnl::matmul::desc desc(a.get_desc(), b.get_desc(), bias.get_desc(), c.get_desc());
+  steps.add(dnnl::matmul({desc, attributes, steps.engine()}),
+            {{DNNL_ARG_SRC, a}, {DNNL_ARG_WEIGHTS, b}, {DNNL_ARG_BIAS, bias}, {DNNL_ARG_DST, c}});
+}
+
+// What oneDNN computes products of, and of what the results are.
+struct Formats {
+  std::string_view kind;
+  Type factors, result;
+};
+constexpr Formats kProducts[] = {{"gemm_f32", Type::f32, Type::f32},
+                                 {"gemm_bf16", Type::bf16, Type::f32},
+                                 {"gemm_rounded_bf16", Type::bf16, Type::bf16},
+                                 {"gemm_i8", Type::s8, Type::s32}};
+
 void softmax(Steps& steps, const memory& x, const memory& y) {
   const dnnl::softmax_forward::desc desc(dnnl::prop_kind::forward_inference, x.get_desc(),
                                          x.get_desc().data.ndims - 1);
@@ -99,11 +123,23 @@ Run make(const Problem& problem, unsigned threads) {
   const auto scores = std::make_shared<std::vector<float>>();
   const std::string& kind = problem.kind();
   const auto size = [&](size_t place) { return static_cast<memory::dim>(problem.size(place)); };
-  if (kind == "gemm_f32" || kind == "gemm_bf16") {
-    const Type type = kind == "gemm_f32" ? Type::f32 : Type::bf16;
-    product(*steps, steps->at(dense({size(0), size(2)}, type), problem.in(0)),
-            steps->at(dense({size(2), size(1)}, type), problem.in(1)),
-            steps->at(dense({size(0), size(1)}, Type::f32), problem.out()));
+  const auto at = [&](const memory::dims& dims, Type type, void* data) {
+    return steps->at(dense(dims, type), data);
+  };
+  const auto formats = std::ranges::find(kProducts, kind, &Formats::kind);
+  if (formats != std::end(kProducts)) {
+    product(*steps, at({size(0), size(2)}, formats->factors, problem.in(0)),
+            at({size(2), size(1)}, formats->factors, problem.in(1)),
+            at({size(0), size(1)}, formats->result, problem.out()));
+  } else if (kind == "gemm_fused_f32") {
+    fused_product(*steps, at({size(0), size(2)}, Type::f32, problem.in(0)),
+                  at({size(2), size(1)}, Type::f32, problem.in(1)),
+                  at({1, size(1)}, Type::f32, problem.in(2)),
+                  at({size(0), size(1)}, Type::f32, problem.out()));
+  } else if (kind == "gemm_batched_f32") {
+    product(*steps, at({size(0), size(1), size(3)}, Type::f32, problem.in(0)),
+            at({size(0), size(3), size(2)}, Type::f32, problem.in(1)),
+            at({size(0), size(1), size(2)}, Type::f32, problem.out()));
   } else if (kind == "softmax") {
     const memory::desc desc = dense({size(0), size(1)}, Type::f32);
     softmax(*steps, steps->at(desc, problem.in(0)), steps->at(desc, problem.out()));

@@ -11,7 +11,8 @@ import torch.nn.functional as F
 def make(problem, threads):
     torch.set_num_threads(threads)
     inputs = [torch.from_numpy(one) for one in problem.inputs]
-    out = torch.empty(problem.output_shape())
+    out = torch.empty(problem.output_shape(),
+                      dtype=torch.int32 if problem.kind == "gemm_i8" else torch.float32)
     columns = [problem.sizes[-1]]
     if problem.kind == "gemm_f32":
         work = lambda: torch.mm(*inputs, out=out)
@@ -19,6 +20,11 @@ def make(problem, threads):
         halves = [one.to(torch.bfloat16) for one in inputs]
         out = out.to(torch.bfloat16)
         work = lambda: torch.mm(*halves, out=out)
+    elif problem.kind == "gemm_i8":
+        work = lambda: torch.ops.aten._int_mm.out(*inputs, out=out)
+        return work, out.numpy
+    elif problem.kind == "gemm_batched_f32":
+        work = lambda: torch.bmm(*inputs, out=out)
     elif problem.kind == "softmax":
         work = lambda: torch.softmax(inputs[0], 1, out=out)
     elif problem.kind == "layer_norm":

@@ -146,14 +146,17 @@ def _kernels_suite():
     compiled = [kernels.STREAMS[0], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.CUBES[1]]
     beside = [*kernels.CUBES, kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1], kernels.ATTENTION]
     every = [
-        kernel_sides.Ours(ours, [*kernels.CUBES, *kernels.HALF_CUBES, *by_hand, *normed, *kernels.RMS_NORM,
-                                 *kernels.WEIGHTS, kernels.ATTENTION, *kernels.BARRIERS]),
+        kernel_sides.Ours(ours, [*kernels.CUBES, *kernels.HALF_CUBES, *kernels.PRODUCTS, *by_hand,
+                                 *normed, *kernels.RMS_NORM, *kernels.WEIGHTS, kernels.ATTENTION,
+                                 *kernels.BARRIERS]),
         kernel_sides.Built(hand, "bench_kernels_hand", [*by_hand, kernels.FMA]),
-        kernel_sides.Built(onednn, "bench_kernels_onednn", [*normed, kernels.ATTENTION, *kernels.HALF_CUBES], "libdnnl-dev"),
+        kernel_sides.Built(onednn, "bench_kernels_onednn",
+                           [*normed, kernels.ATTENTION, *kernels.HALF_CUBES, kernels.ROUNDED,
+                            kernels.BYTES, kernels.BATCH, kernels.FUSED], "libdnnl-dev"),
         kernel_sides.OpenBlas(kernels.CUBES),
         kernel_sides.Pocl(kernels.BARRIERS),
         kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py",
-                              [*beside, *kernels.HALF_CUBES]),
+                              [*beside, *kernels.HALF_CUBES, kernels.BYTES, kernels.BATCH]),
         kernel_sides.Tvm(tvm, [kernels.CUBES[1], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]]),
         kernel_sides.CodeTimes(code, compiled),
         kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
@@ -175,6 +178,13 @@ def _kernels_suite():
     for case in kernels.HALF_CUBES:
         compare(case, torch, "PyTorch, CPU", 0.9)
         compare(case, onednn, "oneDNN 2.6", 0.9)
+    compare(kernels.ROUNDED, torch, "PyTorch, CPU", 0.9, kernels.HALF_CUBES[1])
+    compare(kernels.ROUNDED, onednn, "oneDNN 2.6", 0.9)
+    compare(kernels.SHORT, blas, "OpenBLAS 0.3.21, of f32", 0.9, kernels.CUBES[1])
+    for case in (kernels.BYTES, kernels.BATCH):
+        compare(case, torch, "PyTorch, CPU", 0.9)
+        compare(case, onednn, "oneDNN 2.6", 0.9)
+    compare(kernels.FUSED, onednn, "oneDNN 2.6", 0.9)
     for case in kernels.STREAMS + kernels.SUMS:
         compare(case, hand, "loop by hand for AVX2", 0.95)
     compare(kernels.MILLION, hand, "loop by hand for AVX2", 1 / 1.2)

@@ -113,10 +113,11 @@ TEST(FusedProducts, ResultsAreRoundedOnce) {
        {Shape{1, 1, 1}, Shape{3, 33, 70}, Shape{13, 65, 770}, Shape{390, 300, 2}}) {
     const std::vector<float> a = random_numbers(s.m * s.k, 1), b = random_numbers(s.k * s.n, 2);
     const std::vector<float> residual = random_numbers(s.m * s.n, 3);
-    std::vector<float> bias = random_numbers(s.n, 4);
+    const std::vector<float> bias = random_numbers(s.n, 4);
     const std::vector<double> sums = product(a, b, s.m, s.n, s.k, s.n, 1);
     const auto check = [&](const std::string& type, auto convert, auto back, double half) {
       std::vector<uint16_t> left = convert(a), right = convert(b), before = convert(residual);
+      std::vector<uint16_t> added = convert(bias);
       std::vector<uint16_t> out(s.m * s.n, kNaN);
       const std::string file = "gemm_" + type + ".loom";
       Kernel plain(file, "gemm_rounded_" + type);
@@ -130,7 +131,7 @@ TEST(FusedProducts, ResultsAreRoundedOnce) {
         Kernel fused(file, name);
         fused.index(s.m).index(s.n).index(s.k).index(epilogue.has_bias ? 1 : 0);
         fused.index(epilogue.activation).index(epilogue.has_residual ? 1 : 0);
-        fused.buffer(left).buffer(right).buffer(bias).buffer(before).buffer(out);
+        fused.buffer(left).buffer(right).buffer(added).buffer(before).buffer(out);
         fused.run({s.m, s.n, s.k});
         expect_rounded(back(out), finish(sums, epilogue, bias, residual), half);
       }
