@@ -1,7 +1,6 @@
 #include "loom/base/failed_checks.h"
 
 #include <algorithm>
-#include <atomic>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -20,7 +19,8 @@ struct FailedCheck {
 struct FailedChecks {
   std::mutex mutex;
   std::vector<FailedCheck> all;
-  std::atomic<size_t> pending{0};
+
+  void publish() const { failed_checks_kept.store(all.size(), std::memory_order_relaxed); }
 };
 
 FailedChecks& failed_checks() {
@@ -30,9 +30,7 @@ FailedChecks& failed_checks() {
 
 }  // namespace
 
-bool failed_checks_pending() {
-  return failed_checks().pending.load(std::memory_order_relaxed) != 0;
-}
+constinit std::atomic<size_t> failed_checks_kept = 0;
 
 std::optional<std::string> take_failed_check(const uint64_t* first, size_t count) {
   FailedChecks& checks = failed_checks();
@@ -44,7 +42,7 @@ std::optional<std::string> take_failed_check(const uint64_t* first, size_t count
   if (found == checks.all.end()) return std::nullopt;
   std::string text = std::move(found->text);
   std::erase_if(checks.all, ours);
-  checks.pending.store(checks.all.size(), std::memory_order_relaxed);
+  checks.publish();
   return text;
 }
 
@@ -60,5 +58,5 @@ void loom_check_failed(const uint64_t* args, const char* text) {
   if (std::ranges::find(checks.all, args, &loom::FailedCheck::args) != checks.all.end()) return;
   if (checks.all.size() == loom::kMostKept) checks.all.erase(checks.all.begin());
   checks.all.push_back({args, text});
-  checks.pending.store(checks.all.size(), std::memory_order_relaxed);
+  checks.publish();
 }

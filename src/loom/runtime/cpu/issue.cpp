@@ -3,32 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <utility>
 
 #include "loom/base/check.h"
 #include "loom/base/order_note.h"
+#include "loom/runtime/cpu/clock.h"
 
 namespace loom {
 namespace {
 
-// Work that one thread does sooner than two would: handing a part to a thread that sleeps takes
-// longer than this.
-constexpr uint64_t kCheapWork = 10'000;
 // Every so many issues the forks that run on one thread are timed again.
 constexpr uint64_t kMeasureEvery = 64;
-// Parts a fork is cut into, per thread, so that threads that start late find some.
-constexpr uint64_t kPartsPerThread = 4;
 
 // oneTBB orders handing a task over before its begin, and its end before the wait for it.
 constexpr char kHandedOver = 0;
-
-uint64_t now() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
 
 // Counts in parameters do not change any more, so their dispatches become direct ones. No commands
 // stand for "nothing to close"; nothing at all when an error was reported.
@@ -182,7 +171,8 @@ CpuInvocation::CpuInvocation(const CpuProgram& program, Buffer slab)
       cpu_(program),
       slab_(std::move(slab)),
       slots_(program.slots_),
-      forks_(std::make_unique<ForkState[]>(program.flat_.forks.size())) {
+      forks_(std::make_unique<ForkState[]>(program.flat_.forks.size())),
+      choices_(std::make_unique<PairChoice[]>(program.flat_.forks.size())) {
   for (const BlockSlots& block : program.flat_.blocks) {
     slots_[block.block + IndirectBlock::Invocation] = reinterpret_cast<uintptr_t>(this);
   }
@@ -206,7 +196,8 @@ void CpuInvocation::run() {
     run_records(0, static_cast<uint32_t>(flat.records.size()));
     return;
   }
-  measuring_ = issues_++ % kMeasureEvery == 0;
+  if (cpu_.partner_ != nullptr && trials_.next()) decide_pairs();
+  measuring_ = issues_++ % kMeasureEvery == 0 || trials_.way() == PairTrials::Way::Alone;
   Position at{0, flat.sequences[0].step_begin, 0};
   do {
     if (advance(at, false)) return;
@@ -282,11 +273,12 @@ uint64_t CpuInvocation::timed_records(uint32_t first, uint32_t last) const {
   return now() - start;
 }
 
-// An indirect dispatch is judged by the counts that it has now.
-bool CpuInvocation::is_cheap(uint32_t index) const {
+// What this thread does by itself. An indirect dispatch is judged by the counts that it has now.
+bool CpuInvocation::is_cheap(uint32_t index, bool may_pair) const {
   const ForkState& state = forks_[index];
   const Fork& fork = cpu_.flat_.forks[index];
   if (!fork.indirect) {
+    if (is_small_pair(index)) return !may_pair || !shares_small(index);
     if (state.last != kUnknown) return state.last < kCheapWork;
     return fork.kind == Fork::Kind::Workgroups &&
            cpu_.flat_.records[fork.first].workgroups < kWideDispatch;
@@ -296,6 +288,14 @@ bool CpuInvocation::is_cheap(uint32_t index) const {
   if (state.last == kUnknown) return false;
   return static_cast<double>(state.last) * static_cast<double>(workgroups) <
          static_cast<double>(kCheapWork) * static_cast<double>(state.last_workgroups);
+}
+
+void CpuInvocation::decide_pairs() {
+  bool changed = false;
+  for (size_t i = 0; i < cpu_.flat_.forks.size(); ++i) {
+    if (choices_[i].decide()) changed = true;
+  }
+  trials_.decided(changed);
 }
 
 // Runs steps until there is nothing left for this thread: true. No thread waits for another one on
@@ -311,16 +311,13 @@ bool CpuInvocation::advance(Position& at, bool may_fork) {
     }
     const Step& step = flat.steps[at.step];
     const bool fork = step.fork != kNone;
-    if (fork && !is_cheap(step.fork)) {
+    if (fork && !is_tiny(step.fork) && !is_cheap(step.fork, !may_fork)) {
       if (!may_fork) return false;
       if (!enter(at, step.fork)) return true;
       continue;
     }
     if (at.sequence != 0 || (fork && measuring_)) {
-      if (fork) note_counts(step.fork);
-      const uint64_t work = timed_records(step.first, step.last);
-      at.work += work;
-      if (fork) forks_[step.fork].last = work;
+      run_measured(step, at);
     } else {
       run_records(step.first, step.last);
     }
@@ -328,30 +325,17 @@ bool CpuInvocation::advance(Position& at, bool may_fork) {
   }
 }
 
-// At a fork of two plain runs: this thread does the first, the partner the second if it comes to it
-// in time. False, and nothing done, at any other fork and while the partner is busy.
-bool CpuInvocation::run_pair(Position& at) {
-  const uint32_t index = cpu_.flat_.steps[at.step].fork;
-  const Fork& fork = cpu_.flat_.forks[index];
-  if (cpu_.partner_ == nullptr || fork.kind != Fork::Kind::Runs ||
-      fork.sequence_end - fork.sequence_begin != 2) {
-    return false;
+void CpuInvocation::run_measured(const Step& step, Position& at) {
+  const bool fork = step.fork != kNone;
+  if (fork) note_counts(step.fork);
+  const uint64_t work = timed_records(step.first, step.last);
+  at.work += work;
+  if (!fork) return;
+  forks_[step.fork].last = work;
+  if (at.sequence == 0 && trials_.way() == PairTrials::Way::Alone && is_small_pair(step.fork)) {
+    choices_[step.fork].measured(false, work);
+    trials_.saw_candidate();
   }
-  struct Half {
-    const CpuInvocation& invocation;
-    const Sequence& sequence;
-    uint64_t work = 0;
-    void run() { work = invocation.timed_records(sequence.first, sequence.last); }
-  };
-  Half first{*this, cpu_.flat_.sequences[fork.sequence_begin]};
-  Half second{*this, cpu_.flat_.sequences[fork.sequence_begin + 1]};
-  const auto job = [](void* half) { static_cast<Half*>(half)->run(); };
-  if (!cpu_.partner_->offer(job, &second)) return false;
-  first.run();
-  if (cpu_.partner_->take_back()) second.run();
-  forks_[index].last = first.work + second.work;
-  ++at.step;
-  return true;
 }
 
 // Remembers what the coming measurement of an indirect dispatch is of.

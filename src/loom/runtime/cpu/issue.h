@@ -10,8 +10,10 @@
 #include <mutex>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "loom/runtime/cpu/pair.h"
 #include "loom/runtime/cpu/partner.h"
 #include "loom/runtime/cpu/steps.h"
 #include "loom/runtime/program.h"
@@ -72,6 +74,15 @@ class CpuInvocation final : public Invocation {
 
  private:
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
+  // Nanoseconds of work. Less than kCheapWork one thread does sooner than two would, unless the
+  // partner is there: handing a part to a thread that sleeps takes longer. Less than kLeastPairWork
+  // is not worth trying with a partner that is there. From kArenaWork on more than two threads
+  // help.
+  static constexpr uint64_t kCheapWork = 10'000;
+  static constexpr uint64_t kLeastPairWork = 800;
+  static constexpr uint64_t kArenaWork = 40'000;
+  // Parts a fork is cut into, per thread, so that threads that start late find some.
+  static constexpr uint64_t kPartsPerThread = 4;
 
   // Of one fork. Times are nanoseconds of kernel work, whichever threads did it.
   struct ForkState {
@@ -100,14 +111,31 @@ class CpuInvocation final : public Invocation {
   void run_workgroups(const DispatchRecord& record, const IndirectCounts* counts, uint64_t begin,
                       uint64_t end) const;
   uint64_t timed_records(uint32_t first, uint32_t last) const;
-  bool is_cheap(uint32_t fork) const;
+  // What no second thread is ever tried for.
+  bool is_tiny(uint32_t fork) const {
+    return forks_[fork].last < kLeastPairWork && !cpu_.flat_.forks[fork].indirect;
+  }
+  bool is_cheap(uint32_t fork, bool may_pair) const;
+  void run_measured(const Step& step, Position& at);
   bool is_indirect(const DispatchRecord& record) const { return record.entry == &run_indirect; }
   IndirectCounts counts_of(const DispatchRecord& record) const {
     return read_counts(slots_.data() + record.args, record.shape);
   }
   void note_counts(uint32_t fork);
   bool advance(Position& at, bool may_fork);
+  struct Ends;
+  // In issue_pair.cpp: what the partner does half of.
+  void decide_pairs();
+  bool is_pair(uint32_t fork) const;
+  bool is_small_pair(uint32_t fork) const;
+  bool shares_small(uint32_t fork) const;
   bool run_pair(Position& at);
+  Partner::Job records_job(uint32_t sequence) const;
+  Partner::Job workgroups_job(const DispatchRecord& record, uint64_t begin, uint64_t end) const;
+  std::pair<Partner::Job, Partner::Job> halves(uint32_t fork) const;
+  void run_small_pair(uint32_t fork);
+  bool run_two_runs(uint32_t fork);
+  bool run_two_ends(uint32_t fork);
   bool enter(Position& at, uint32_t fork);
   bool run_part(const Part& part, Position& at);
   bool arrive(uint32_t fork, uint64_t work, Position& at);
@@ -117,10 +145,14 @@ class CpuInvocation final : public Invocation {
   Buffer slab_;
   std::vector<uint64_t> slots_;
   std::unique_ptr<ForkState[]> forks_;
+  std::unique_ptr<PairChoice[]> choices_;  // of forks, looked at by few issues
   tbb::task_group tasks_;
-  uint64_t issues_ = 0;
-  bool measuring_ = false;
   Trace* trace_ = nullptr;  // while a traced issue runs
+  // Written at every issue, so not beside what the partner reads.
+  alignas(128) uint64_t issues_ = 0;
+  bool measuring_ = false;  // forks that this thread runs
+  PairTrials trials_;
+  uint64_t hand_over_ = 0;  // nanoseconds, when the partner was there for a trial
 };
 
 }  // namespace loom

@@ -270,21 +270,114 @@ TEST(CpuIssue, EachWorkgroupOfAWideDispatchRunsOnce) {
   builder.dispatch(add, {builder.binding("in"), builder.binding("out"), PlanBuilder::scalar(5)},
                    {kSide, kSide, 1});
   builder.dispatch(increment, {builder.binding("count")}, {0xffffffffu, 0x7fffffffu, 1});
-  Running run(builder, 3);
   constexpr size_t kElements = size_t{kSide} * kSide;
-  std::vector<int32_t> in(kElements, 1);
-  std::vector<int32_t> out(kElements);
-  std::atomic<uint64_t> count = 0;
-  run.bind("in", std::as_writable_bytes(std::span(in)));
-  run.bind("out", std::as_writable_bytes(std::span(out)));
-  run.bind("count", storage(count));
-  for (int i = 0; i < 100; ++i) {
-    std::fill(out.begin(), out.end(), 0);
-    count = 0;
-    ASSERT_TRUE(run.issue());
-    ASSERT_EQ(out, std::vector<int32_t>(kElements, 6));
-    ASSERT_EQ(count.load(), uint64_t{0xffffffffu} * 0x7fffffffu);
+  for (const unsigned threads : {2u, 3u}) {
+    Running run(builder, threads);
+    std::vector<int32_t> in(kElements, 1);
+    std::vector<int32_t> out(kElements);
+    std::atomic<uint64_t> count = 0;
+    run.bind("in", std::as_writable_bytes(std::span(in)));
+    run.bind("out", std::as_writable_bytes(std::span(out)));
+    run.bind("count", storage(count));
+    for (int i = 0; i < 100; ++i) {
+      std::fill(out.begin(), out.end(), 0);
+      count = 0;
+      ASSERT_TRUE(run.issue());
+      ASSERT_EQ(out, std::vector<int32_t>(kElements, 6));
+      ASSERT_EQ(count.load(), uint64_t{0xffffffffu} * 0x7fffffffu);
+    }
   }
+}
+
+// out[w] += 1 for each workgroup w, which takes a few hundred nanoseconds; out[kPlaces + w] is set
+// when that was not the thread that issues.
+constexpr size_t kPlaces = 10;
+const void* this_thread() {
+  static thread_local char here;
+  return &here;
+}
+void count_slowly(const uint64_t* args, const Shape*, uint64_t begin, uint64_t end) {
+  const bool other = reinterpret_cast<const void*>(args[1]) != this_thread();
+  for (uint64_t w = begin; w < end; ++w) {
+    const auto until = std::chrono::steady_clock::now() + std::chrono::nanoseconds(400);
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    ++ints(args[0])[w];
+    if (other) ints(args[0])[kPlaces + w] = 1;
+  }
+}
+
+// Two dispatches behind one another, and two that are concurrent, each with too little work for a
+// thread that would have to be woken.
+void dispatch_slow_counts(PlanBuilder& builder) {
+  const Argument here = PlanBuilder::scalar(reinterpret_cast<uintptr_t>(this_thread()));
+  builder.dispatch(count_slowly, {builder.binding("out"), here}, {kPlaces, 1, 1});
+  builder.dispatch(count_slowly, {builder.binding("out"), here}, {kPlaces, 1, 1});
+  builder.begin(Kind::Concurrent);
+  builder.dispatch(count_slowly, {builder.binding("out"), here}, {4, 1, 1});
+  builder.dispatch(count_slowly, {builder.binding("out", 16), here}, {4, 1, 1});
+  builder.end();
+}
+
+// A few microseconds of work are shared with a thread that is there. Whatever the machine does,
+// every workgroup runs once; and sooner or later the other thread does its half of each.
+TEST(CpuIssue, SmallForksAreSharedWithAThreadThatIsThere) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  PlanBuilder builder;
+  dispatch_slow_counts(builder);
+  Running run(builder, 2);
+  std::array<int32_t, 2 * kPlaces> out = {};
+  run.bind("out", storage(out));
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  int32_t issues = 0;
+  while ((issues < 3000 || out[2 * kPlaces - 1] == 0) && std::chrono::steady_clock::now() < limit) {
+    ASSERT_TRUE(run.issue());
+    ++issues;
+    for (size_t w = 0; w < kPlaces; ++w) ASSERT_EQ(out[w], issues * (w < 8 ? 3 : 2));
+  }
+  EXPECT_EQ(out[2 * kPlaces - 1], 1);
+}
+
+TEST(CpuIssue, SmallForksOfATracedIssueRunOnce) {
+  PlanBuilder builder;
+  dispatch_slow_counts(builder);
+  Running run(builder, 2);
+  std::array<int32_t, 2 * kPlaces> out = {};
+  run.bind("out", storage(out));
+  for (int32_t issue = 1; issue <= 2000; ++issue) {
+    Trace trace;
+    ASSERT_TRUE(run.invocation->issue_traced(trace, run.diagnostics));
+    for (size_t w = 0; w < kPlaces; ++w) ASSERT_EQ(out[w], issue * (w < 8 ? 3 : 2));
+    uint64_t workgroups = 0;
+    for (const DispatchEvent& event : trace.events()) {
+      workgroups += event.last_workgroup - event.first_workgroup;
+    }
+    ASSERT_EQ(workgroups, 2 * kPlaces + 8);
+  }
+}
+
+TEST(CpuIssue, SmallForksOfManyInvocationsRunOnce) {
+  PlanBuilder builder;
+  dispatch_slow_counts(builder);
+  Running run(builder, 2);
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> callers;
+  for (int caller = 0; caller < 3; ++caller) {
+    callers.emplace_back([&] {
+      Diagnostics diagnostics;
+      const auto invocation = run.program->make_invocation();
+      std::array<int32_t, 2 * kPlaces> out = {};
+      invocation->bind("out", storage(out), diagnostics);
+      for (int32_t issue = 1; issue <= 2000; ++issue) {
+        if (!invocation->issue(diagnostics)) ++wrong;
+        for (size_t w = 0; w < kPlaces; ++w) {
+          if (out[w] != issue * (w < 8 ? 3 : 2)) ++wrong;
+        }
+      }
+    });
+  }
+  for (std::thread& caller : callers) caller.join();
+  EXPECT_EQ(wrong.load(), 0);
 }
 
 TEST(CpuIssue, DeepTreesNeedNoStack) {

@@ -1,9 +1,12 @@
 #include "loom/runtime/cpu/partner.h"
 
+#include <sched.h>
 #include <sys/prctl.h>
 
-#include <chrono>
+#include <algorithm>
 #include <thread>
+
+#include "loom/runtime/cpu/clock.h"
 
 namespace loom {
 namespace {
@@ -11,12 +14,8 @@ namespace {
 // How often a waiting caller looks before it lets others run, and the partner before it looks at
 // the clock.
 constexpr int kLooks = 64;
-
-uint64_t now() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::steady_clock::now().time_since_epoch())
-                                   .count());
-}
+// Empty jobs that a hand-over is measured with. The first one finds the caches as they were.
+constexpr int kHandOvers = 4;
 
 void pause() { __builtin_ia32_pause(); }
 
@@ -25,76 +24,182 @@ void pause() { __builtin_ia32_pause(); }
 Partner::~Partner() {
   // Nobody offers any more.
   state_.store(Stopped, std::memory_order_seq_cst);
-  wakes_.fetch_add(1, std::memory_order_seq_cst);
-  wakes_.notify_one();
+  wake();
   thread_.join();
 }
 
-bool Partner::offer(Job job, void* context) {
-  uint32_t free = Free;
-  if (!state_.compare_exchange_strong(free, Filling, std::memory_order_acquire,
-                                      std::memory_order_relaxed)) {
-    return false;
-  }
+void Partner::wake() {
+  wakes_.fetch_add(1, std::memory_order_seq_cst);
+  wakes_.notify_one();
+}
+
+void Partner::call() {
+  if (wanted_.load(std::memory_order_relaxed)) return;
+  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
+  wanted_.store(true, std::memory_order_release);
+}
+
+void Partner::want(uint64_t worth) {
+  call();
+  if (!asleep_.load(std::memory_order_relaxed)) return;
+  const uint64_t wanted = wanted_work_.fetch_add(worth, std::memory_order_relaxed) + worth;
+  if (wanted < kWorthWaking + rest_.load(std::memory_order_relaxed)) return;
+  wanted_work_.store(0, std::memory_order_relaxed);
+  wake();
+}
+
+bool Partner::offer(const Job& job) {
+  if (engaged_.exchange(true, std::memory_order_acquire)) return false;
+  ++done_then_;
   job_ = job;
-  context_ = context;
+  // One that is here looks again before it sleeps, and this thread need not wait for the line.
+  if (present()) {
+    state_.store(Offered, std::memory_order_release);
+    return true;
+  }
+  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
   // Either this thread sees that the partner sleeps, or the partner sees the offer before it does.
   state_.store(Offered, std::memory_order_seq_cst);
-  if (asleep_.load(std::memory_order_seq_cst)) {
-    wakes_.fetch_add(1, std::memory_order_seq_cst);
-    wakes_.notify_one();
-  }
+  if (asleep_.load(std::memory_order_seq_cst)) wake();
   return true;
 }
 
 bool Partner::take_back() {
   uint32_t offered = Offered;
-  if (state_.compare_exchange_strong(offered, Free, std::memory_order_acq_rel,
-                                     std::memory_order_acquire)) {
-    return true;
-  }
-  for (int looks = 0; state_.load(std::memory_order_acquire) != Done; ++looks) {
-    if (looks < kLooks) {
-      pause();
-    } else {
-      std::this_thread::yield();
+  bool taken_back = false;
+  if (done_.load(std::memory_order_acquire) != done_then_) {
+    if (state_.load(std::memory_order_relaxed) == Offered &&
+        state_.compare_exchange_strong(offered, Idle, std::memory_order_relaxed)) {
+      taken_back = true;
+      --done_then_;
+      // It says that it is there again as soon as it really looks.
+      if (present()) present_.store(false, std::memory_order_relaxed);
+      call();
     }
   }
-  state_.store(Free, std::memory_order_release);
-  return false;
+  if (!taken_back) {
+    for (int looks = 0; done_.load(std::memory_order_acquire) != done_then_; ++looks) {
+      if (looks < kLooks) {
+        pause();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+  }
+  engaged_.store(false, std::memory_order_release);
+  return taken_back;
+}
+
+std::optional<uint64_t> Partner::hand_over() {
+  std::optional<uint64_t> least;
+  for (int i = 0; i < kHandOvers && present(); ++i) {
+    const uint64_t start = now();
+    if (!offer({[](const uint64_t*) {}})) return std::nullopt;
+    while (done_.load(std::memory_order_acquire) != done_then_ && now() - start < kPreempted)
+      pause();
+    if (take_back()) return std::nullopt;
+    const uint64_t time = now() - start;
+    if (!least || time < *least) least = time;
+  }
+  return least;
 }
 
 void Partner::loop() {
   // Naps end when they should, not when the system finds it convenient; of this thread only.
   prctl(PR_SET_TIMERSLACK, 1000);
-  uint64_t last = now();
-  while (state_.load(std::memory_order_acquire) != Stopped) {
-    bool worked = false;
-    for (int looks = 0; looks < kLooks && !worked; ++looks) {
-      worked = work();
-      if (!worked) pause();
-    }
-    const uint64_t since = now();
-    if (worked) {
-      last = since;
-    } else if (since - last > kStandby) {
+  while (state_.load(std::memory_order_relaxed) != Stopped) {
+    if (stand_by()) {
+      spin();
+    } else {
       sleep();
-      last = now();
-    } else if (since - last > kSpin) {
-      std::this_thread::sleep_for(std::chrono::nanoseconds(kNap));
     }
+  }
+}
+
+// Takes up what is offered, until nothing came for a while or others want the core.
+void Partner::spin() {
+  uint64_t seen = now();
+  uint64_t last = seen;
+  wanted_.store(false, std::memory_order_relaxed);
+  while (state_.load(std::memory_order_relaxed) != Stopped) {
+    if (!present()) present_.store(true, std::memory_order_relaxed);
+    bool worked = false;
+    for (int looks = 0; looks < kLooks; ++looks) {
+      if (work()) {
+        worked = true;
+        looks = 0;
+      } else {
+        pause();
+      }
+    }
+    const uint64_t time = now();
+    if (worked) {
+      last = time;
+    } else if (time - last > kSpin || time - seen > kPreempted) {
+      break;
+    }
+    seen = time;
+  }
+  present_.store(false, std::memory_order_relaxed);
+  if (useful_) {
+    rest_.store(0, std::memory_order_relaxed);
+  } else {
+    rest();
+  }
+  useful_ = false;
+}
+
+// It was there, or tried to be, for nothing: twice as long a rest as after the last such time.
+void Partner::rest() {
+  const uint64_t rest =
+      std::clamp(2 * rest_.load(std::memory_order_relaxed), kFirstRest, kLongestRest);
+  rest_.store(rest, std::memory_order_relaxed);
+  resting_until_ = now() + rest;
+}
+
+// The system may put it on the core of the thread that wants it, above all where no core is idle.
+// False when it may run on no other.
+bool Partner::leave_core_of_caller() {
+  const int core = caller_core_.load(std::memory_order_relaxed);
+  if (core < 0 || sched_getcpu() != core) return true;
+  cpu_set_t allowed;
+  if (sched_getaffinity(0, sizeof allowed, &allowed) != 0 || CPU_COUNT(&allowed) < 2) return false;
+  cpu_set_t others = allowed;
+  CPU_CLR(static_cast<unsigned>(core), &others);
+  if (sched_setaffinity(0, sizeof others, &others) != 0) return false;
+  sched_setaffinity(0, sizeof allowed, &allowed);
+  return true;
+}
+
+// Naps until it should spin again: true; false when it should sleep, because that was not wanted
+// for long, or was in vain the last time.
+bool Partner::stand_by() {
+  const uint64_t start = now();
+  for (;;) {
+    const uint32_t state = state_.load(std::memory_order_acquire);
+    if (state == Offered) leave_core_of_caller();
+    if (state == Stopped || work()) return true;
+    const uint64_t time = now();
+    if (time >= resting_until_ && wanted_.load(std::memory_order_acquire)) {
+      wanted_.store(false, std::memory_order_relaxed);
+      if (leave_core_of_caller()) return true;
+      rest();
+    }
+    if (rest_.load(std::memory_order_relaxed) != 0 || time - start > kStandby) return false;
+    std::this_thread::sleep_for(std::chrono::nanoseconds(kNap));
   }
 }
 
 bool Partner::work() {
   uint32_t offered = Offered;
   if (state_.load(std::memory_order_relaxed) != Offered ||
-      !state_.compare_exchange_strong(offered, Running, std::memory_order_acquire,
+      !state_.compare_exchange_strong(offered, Taken, std::memory_order_acquire,
                                       std::memory_order_relaxed)) {
     return false;
   }
-  job_(context_);
-  state_.store(Done, std::memory_order_release);
+  job_.run(job_.words.data());
+  done_.store(done_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+  useful_ = true;
   return true;
 }
 

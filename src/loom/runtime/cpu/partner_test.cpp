@@ -9,14 +9,17 @@
 namespace loom {
 namespace {
 
-void increment(void* number) { ++*static_cast<int*>(number); }
+Partner::Job increment(int& number) {
+  return {[](const uint64_t* words) { ++*reinterpret_cast<int*>(words[0]); },
+          {reinterpret_cast<uintptr_t>(&number)}};
+}
 
 TEST(Partner, EveryAcceptedJobIsDoneOnceOrTakenBack) {
   Partner partner;
   int done = 0;
   int taken_back = 0;
   for (int i = 0; i < 20'000; ++i) {
-    ASSERT_TRUE(partner.offer(increment, &done));
+    ASSERT_TRUE(partner.offer(increment(done)));
     if (partner.take_back()) ++taken_back;
   }
   EXPECT_EQ(done + taken_back, 20'000);
@@ -28,10 +31,58 @@ TEST(Partner, WakesFromSleep) {
   std::atomic<int> begun = 0;
   for (int i = 1; i <= 3; ++i) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(2 * Partner::kStandby));
-    ASSERT_TRUE(partner.offer([](void* at) { ++*static_cast<std::atomic<int>*>(at); }, &begun));
+    ASSERT_TRUE(partner.offer(
+        {[](const uint64_t* words) { ++*reinterpret_cast<std::atomic<int>*>(words[0]); },
+         {reinterpret_cast<uintptr_t>(&begun)}}));
     while (begun.load() < i) std::this_thread::yield();
     EXPECT_FALSE(partner.take_back());
   }
+}
+
+// Waits until the partner has come, since it was wanted.
+void make_present(Partner& partner) {
+  while (!partner.present()) {
+    partner.want(Partner::kWorthWaking);
+    std::this_thread::yield();
+  }
+}
+
+TEST(Partner, ComesWhenItIsWantedAndTakesOffers) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  Partner partner;
+  for (const uint64_t idle : {uint64_t{0}, Partner::kSpin, 2 * Partner::kStandby}) {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(idle));
+    std::atomic<bool> done = false;
+    while (!done.load()) {
+      make_present(partner);
+      ASSERT_TRUE(partner.offer(
+          {[](const uint64_t* words) { *reinterpret_cast<std::atomic<bool>*>(words[0]) = true; },
+           {reinterpret_cast<uintptr_t>(&done)}}));
+      const bool taken_back = partner.take_back();
+      EXPECT_NE(taken_back, done.load());
+    }
+  }
+}
+
+TEST(Partner, WithoutWorkItGoesAndStaysAway) {
+  Partner partner;
+  EXPECT_FALSE(partner.present());
+  EXPECT_EQ(partner.hand_over(), std::nullopt);
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  make_present(partner);
+  while (partner.present()) std::this_thread::yield();
+  EXPECT_EQ(partner.hand_over(), std::nullopt);
+}
+
+TEST(Partner, MeasuresHandingOver) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  Partner partner;
+  std::optional<uint64_t> measured;
+  while (!measured) {
+    make_present(partner);
+    measured = partner.hand_over();
+  }
+  EXPECT_GT(*measured, 0u);
 }
 
 TEST(Partner, ServesOneCallerAtATime) {
@@ -43,7 +94,7 @@ TEST(Partner, ServesOneCallerAtATime) {
       int done = 0;
       int expected = 0;
       for (int i = 0; i < 5000; ++i) {
-        if (!partner.offer(increment, &done)) continue;
+        if (!partner.offer(increment(done))) continue;
         if (!partner.take_back()) ++expected;
         if (done != expected) ++wrong;
       }
