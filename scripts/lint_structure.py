@@ -15,7 +15,7 @@ import sys
 # Rooms that code outside src/loom may include besides its own folder; None allows every room.
 OUTSIDE = {
     # A tool is a pipeline over the stages; facts are reached through them.
-    "tools": {"api", "base", "bytecode", "cache", "check", "command", "diag", "dialect", "ir", "link",
+    "tools": {"aot", "api", "base", "bytecode", "cache", "check", "command", "diag", "dialect", "ir", "link",
               "pass", "report", "runtime", "runtime/cpu", "runtime/host", "runtime/parameters",
               "target/llvm", "target/x86", "text", "hyperloom/app", "hyperloom/workload"},
     "tests": None,  # End-to-end suites look into any room.

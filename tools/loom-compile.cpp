@@ -9,6 +9,7 @@
 
 #include "common/cache_flags.h"
 #include "common/cli.h"
+#include "common/library_flags.h"
 #include "common/link_flags.h"
 #include "common/report_flags.h"
 #include "loom/bytecode/bytecode.h"
@@ -41,11 +42,15 @@ constexpr ToolInfo kInfo{
     "    --emit-command-artifacts=commands/ --emit-kernel-requests=kernel-requests/\n"
     "  loom-compile kernel-requests/kernel-0.loombc --target=x86_64 --output=kernel-0.o\n"
     "  loom-compile kernels.loom --root=@scale --target=x86_64:native --format=asm\n"
+    "  loom-compile kernels.loom --target=x86_64 --format=shared-object "
+    "--output=libkernels.so \\\n"
+    "    --emit-header=kernels.h --levels=x86-64-v2,x86-64-v4\n"
     "  loom-compile kernels.loom --product=module --pipeline=inline,canonicalize,cse\n"};
 
 struct Options {
   LinkFlags link;
   CacheFlags cache;
+  LibraryFlags library;
   ReportFlags report;
   std::string format;
   std::string product;
@@ -72,6 +77,8 @@ const std::map<std::string, OutputForm> kKernelFormats = {{"object", OutputForm:
                                                           {"llvm-bitcode", OutputForm::LlvmBitcode},
                                                           {"asm", OutputForm::Assembly}};
 
+constexpr std::string_view kLibraryFormat = "shared-object";
+
 std::vector<std::string> pass_choices() {
   const auto names = prepare_pass_names();
   std::vector<std::string> choices(names.begin(), names.end());
@@ -91,11 +98,14 @@ std::vector<std::string> module_pass_choices() {
 void declare(CLI::App& app, Options& options) {
   options.link.declare(app);
   options.cache.declare(app);
+  options.library.declare(app);
   options.report.declare(app);
-  app.add_option(
-         "--format", options.format,
-         "loom-command, object, asm, llvm-ir or llvm-bitcode; object where a target is given")
-      ->check(CLI::IsMember({"loom-command", "object", "asm", "llvm-ir", "llvm-bitcode"}));
+  app.add_option("--format", options.format,
+                 "loom-command, object, shared-object, asm, llvm-ir or llvm-bitcode; object where "
+                 "a target is "
+                 "given")
+      ->check(CLI::IsMember(
+          {"loom-command", "object", "shared-object", "asm", "llvm-ir", "llvm-bitcode"}));
   // The older spelling of --format=loom-command.
   app.add_option_function<std::string>("--backend",
                                        [&](const std::string&) { options.format = "loom-command"; })
@@ -346,6 +356,27 @@ bool stage(Tool& tool, OutputSet& outputs, const std::string& path, std::string_
   return added.has_value();
 }
 
+// The code of the kernels, and the header where they become a library.
+std::optional<KernelLibrary> make_code(Tool& tool, const Options& options, Module& module,
+                                       std::span<const OpId> kernels, const X86Options& target,
+                                       Report& report) {
+  const bool reported = options.report.wanted();
+  Progress progress("compiling kernels");
+  if (options.format == kLibraryFormat) {
+    LibraryOptions settings = options.library.options(options.output);
+    settings.denormals = target.denormals;
+    return compile_library(module, kernels, settings, tool.diagnostics());
+  }
+  const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
+  // A report is about how code is made, so code that was made before does not serve it.
+  const auto cache = reported ? nullptr : options.cache.open(tool);
+  auto code = reported
+                  ? compile_x86_reported(module, kernels, form, target, report, tool.diagnostics())
+                  : compile_cached(module, kernels, form, target, cache.get(), tool.diagnostics());
+  if (!code) return std::nullopt;
+  return KernelLibrary{std::move(*code), ""};
+}
+
 ExitCode compile_kernels(Tool& tool, const Options& options) {
   auto target = parse_x86_target(options.target, {}, tool.diagnostics());
   if (!target) return tool.result();
@@ -357,7 +388,6 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   const std::vector<OpId> kernels = find_kernels(tool, *linked, options.link.root_names());
   if (tool.result() != ExitCode::Success) return tool.result();
   if (kernels.empty()) return tool.usage_error("the inputs define no kernel to compile");
-  const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
   Report report;
   if (options.report.wanted()) {
     report = options.report.start(*linked, options.link);
@@ -372,14 +402,8 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   if (PassObserver(options).wants("select-templates")) {
     fmt::print(stderr, "// after select-templates\n{}", print_text(*linked));
   }
-  Progress progress("compiling kernels");
-  // A report is about how code is made, so code that was made before does not serve it.
-  const auto cache = options.report.wanted() ? nullptr : options.cache.open(tool);
-  const auto code =
-      options.report.wanted()
-          ? compile_x86_reported(*linked, kernels, form, *target, report, tool.diagnostics())
-          : compile_cached(*linked, kernels, form, *target, cache.get(), tool.diagnostics());
-  if (!code) return tool.result();
+  const auto made = make_code(tool, options, *linked, kernels, *target, report);
+  if (!made) return tool.result();
   OutputSet outputs;
   report_templates(*linked, choices, report);
   ReportFlags::add_steps(steps.times(), report);
@@ -390,7 +414,11 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
     if (!config) return tool.result();
     if (!stage(tool, outputs, options.launch_config, *config)) return tool.result();
   }
-  if (!stage(tool, outputs, options.output, *code)) return tool.result();
+  if (!stage(tool, outputs, options.output, made->shared_object)) return tool.result();
+  if (!options.library.header.empty() &&
+      !stage(tool, outputs, options.library.header, made->header)) {
+    return tool.result();
+  }
   const auto written = outputs.commit();
   if (!written) tool.report_write(written.error());
   if (written) options.report.print(report);
@@ -472,6 +500,9 @@ ExitCode run(Tool& tool, const Options& options) {
   if (commands && !options.launch_config.empty()) {
     return tool.usage_error("--emit-launch-config is of kernels; it needs --target");
   }
+  if (options.library.given() && options.format != kLibraryFormat) {
+    return tool.usage_error("--emit-header and --levels need --format=shared-object");
+  }
   if (commands) return compile_commands(tool, options);
   if (options.target.empty()) {
     return tool.usage_error("a kernel format needs --target, such as --target=x86_64");
@@ -485,6 +516,14 @@ ExitCode run(Tool& tool, const Options& options) {
   }
   if (options.check_hazards) {
     return tool.usage_error("--check-hazards needs --format=loom-command");
+  }
+  if (options.format == kLibraryFormat) {
+    if (const auto problem = options.library.problem(options.output, options.target)) {
+      return tool.usage_error(*problem);
+    }
+    if (options.report.wanted()) {
+      return tool.usage_error("--compile-report is of one object; it takes no shared object");
+    }
   }
   return compile_kernels(tool, options);
 }

@@ -9,38 +9,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
-#include <system_error>
 
 #include "loom/base/file.h"
+#include "loom/base/scratch_folder.h"
 #include "loom/runtime/parameters/npy.h"
 #include "loom/runtime/parameters/parameter_file.h"
 
 namespace loom::check {
 namespace {
-
-namespace fs = std::filesystem;
-
-// A folder that goes away with everything in it.
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::error_code error;
-    std::string pattern = (fs::temp_directory_path(error) / "loom-oracle-XXXXXX").string();
-    if (!error && ::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  ~ScratchFolder() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  const std::string& path() const { return path_; }  // empty where none could be made
-
- private:
-  std::string path_;
-};
 
 // Empty when the command ended with status 0.
 std::string run(const std::string& command, const std::string& folder) {
@@ -75,7 +52,7 @@ std::string write_request(const std::string& folder, const std::string& callee,
     const std::string file = fmt::format("input{}.npy", i);
     const auto array = write_npy(inputs[i].type, inputs[i].bytes);
     if (!array) return array.error().text();
-    if (const auto done = write_file(folder + "/" + file, *array); !done)
+    if (const auto done = write_file(fmt::format("{}/{}", folder, file), *array); !done)
       return done.error().reason;
     request["inputs"].push_back({{"file", file}, {"type", to_string(inputs[i].type)}});
   }
@@ -93,7 +70,7 @@ bool run_external_oracle(const std::string& name, const std::string& command,
                          const std::string& callee, std::span<const OracleInput> inputs,
                          std::span<const OracleOutput> outputs, Location location,
                          Diagnostics& diagnostics) {
-  const ScratchFolder folder;
+  const ScratchFolder folder("oracle");
   std::string problem = folder.path().empty() ? "there is no temporary folder" : "";
   if (problem.empty()) problem = write_request(folder.path(), callee, inputs, outputs);
   if (problem.empty()) problem = run(command, folder.path());

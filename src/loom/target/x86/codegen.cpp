@@ -7,6 +7,7 @@
 #include <llvm-c/TargetMachine.h>
 #include <llvm-c/Transforms/PassBuilder.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/AsmParser/Parser.h>
 #include <llvm/Config/llvm-config.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/IntrinsicsX86.h>
@@ -14,6 +15,7 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/SourceMgr.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/Transforms/Utils/ModuleUtils.h>
@@ -150,6 +152,8 @@ bool X86Codegen::Machine::describe(std::string& error) {
   target = LLVMCreateTargetMachine(family, kTriple, cpu.c_str(), features.c_str(),
                                    code_level(options.opt_level), LLVMRelocPIC, LLVMCodeModelSmall);
   LOOM_CHECK(target != nullptr, "no code generator for x86-64");
+  // Otherwise constructors go where today's loaders do not look.
+  cpp(target).Options.UseInitArray = true;
   const llvm::MCSubtargetInfo& features_of = *cpp(target).getMCSubtargetInfo();
   floats = {.converts_half = features_of.checkFeatures("+f16c"),
             .fuses = features_of.checkFeatures("+fma")};
@@ -262,12 +266,8 @@ bool X86Codegen::Machine::emit(llvm::Module& module, OutputForm form, std::strin
   return true;
 }
 
-namespace {
-
-// A section with a line "name<TAB>(argument types)" for each entry, so that whoever loads the
-// object can tell what the entry takes.
-void state_contracts(const Module& module, std::span<const OpId> kernels,
-                     const std::vector<std::string>& names, llvm::Module& into) {
+std::string kernel_contracts(const Module& module, std::span<const OpId> kernels,
+                             std::span<const std::string> names) {
   std::string text;
   for (size_t i = 0; i < kernels.size(); ++i) {
     text += names[i] + "\t(";
@@ -279,14 +279,28 @@ void state_contracts(const Module& module, std::span<const OpId> kernels,
     }
     text += ")\n";
   }
+  return text;
+}
+
+namespace {
+
+void state_contracts(const std::string& text, llvm::Module& into) {
   llvm::Constant* const bytes =
       llvm::ConstantDataArray::getString(into.getContext(), text, /*AddNull=*/false);
   auto* const global =
       new llvm::GlobalVariable(into, bytes->getType(), /*isConstant=*/true,
                                llvm::GlobalValue::PrivateLinkage, bytes, "loom_kernels");
-  global->setSection(".loom.kernels");
+  global->setSection(kContractSection);
   global->setAlignment(llvm::Align(1));
   llvm::appendToCompilerUsed(into, {global});
+}
+
+// Of an object that is one of several with the same kernels: another object of the link calls the
+// entries, and nobody else.
+void hide(const std::vector<std::string>& names, llvm::Module& module) {
+  for (const std::string& name : names) {
+    module.getFunction(name)->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  }
 }
 
 // The names of the entries; nullopt, with a diagnostic, when an object cannot hold one.
@@ -326,6 +340,7 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
     auto own = entry_names(module, kernels, diagnostics);
     if (!own) return std::nullopt;
     names = std::move(*own);
+    for (std::string& entry : names) entry += machine_->options.variant;
   }
   const auto plan = plan_lowering(module, kernels, {.name = "x86_64"}, diagnostics);
   if (!plan) return std::nullopt;
@@ -346,7 +361,11 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
   if (form == OutputForm::Object || form == OutputForm::LlvmBitcode) lines.emplace(module, into);
   machine_->lower(module, *plan, names, into,
                   {lines ? &*lines : nullptr, notes, !machine_->options.passes.empty()});
-  if (name.empty()) state_contracts(module, kernels, names, into);
+  if (!machine_->options.variant.empty()) {
+    hide(names, into);
+  } else if (name.empty()) {
+    state_contracts(kernel_contracts(module, kernels, names), into);
+  }
   if (notes != nullptr) {
     for (size_t i = 0; i < names.size(); ++i) {
       notes->storage.push_back(
@@ -379,6 +398,29 @@ std::optional<std::string> X86Codegen::generate(const Module& module, std::span<
     return std::nullopt;
   }
   return bytes;
+}
+
+std::optional<std::string> X86Codegen::assemble(const std::string& text, Diagnostics& diagnostics) {
+  static std::once_flag once;
+  std::call_once(once, [] { LLVMInitializeX86AsmParser(); });
+  std::string error;
+  llvm::LLVMContext context;
+  context.setDiagnosticHandler(make_note_collector(error, nullptr));
+  llvm::SMDiagnostic mistake;
+  const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, mistake, context);
+  std::string bytes;
+  bool good = module != nullptr;
+  if (good) {
+    module->setTargetTriple(kTriple);
+    module->setDataLayout(cpp(machine_->target).createDataLayout());
+    good = machine_->optimize(*module, error) &&
+           machine_->emit(*module, OutputForm::Object, bytes, error) && error.empty();
+  } else {
+    error = fmt::format("line {}: {}", mistake.getLineNo(), mistake.getMessage().str());
+  }
+  if (good) return bytes;
+  diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error}});
+  return std::nullopt;
 }
 
 std::string code_generator_name() { return "LLVM " LLVM_VERSION_STRING; }

@@ -20,6 +20,7 @@ struct CodegenOptions {
   DenormalMode denormals = DenormalMode::Keep;
   // The named kernel is a jump to the code that `kReplaceableTarget` points to, its own at first.
   bool replaceable = false;
+  std::string variant;  // as in X86Options
 };
 
 // A pointer-sized variable of an object with a replaceable kernel.
@@ -39,11 +40,21 @@ class X86Codegen {
                                       const std::string& name, OutputForm form,
                                       Diagnostics& diagnostics, CodegenNotes* notes = nullptr);
 
+  // The object of a module in LLVM's text, after the passes. The text is ours: a mistake in it is
+  // an internal failure.
+  std::optional<std::string> assemble(const std::string& text, Diagnostics& diagnostics);
+
  private:
   struct Machine;
   explicit X86Codegen(std::unique_ptr<Machine> machine);
   std::unique_ptr<Machine> machine_;
 };
+
+// What the section `.loom.kernels` of an object says: a line "name<TAB>(argument types)" for each
+// entry, so that whoever loads the object can tell what the entry takes.
+inline constexpr const char* kContractSection = ".loom.kernels";
+std::string kernel_contracts(const Module& module, std::span<const OpId> kernels,
+                             std::span<const std::string> names);
 
 // What a CPU name of CodegenOptions stands for here, with LLVM's version: equal texts generate
 // equal code.

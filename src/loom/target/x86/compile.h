@@ -18,6 +18,9 @@ struct X86Options {
   std::string cpu;    // LLVM's name; "" is generic x86-64, "native" the machine that compiles
   int opt_level = 2;  // 0 to 3
   DenormalMode denormals = DenormalMode::Keep;
+  // Not empty: the object is one of several with the same kernels (variants.h). The text stands
+  // behind the name of each entry, which only the link sees, and the object states no contracts.
+  std::string variant;
 };
 
 // What template selection knows of the target: a workitem is a subgroup of its own.

@@ -22,6 +22,9 @@
 extern "C" {
 #endif
 
+/* Headers of kernel libraries repeat what is in here. */
+#ifndef LOOM_DISPATCH_SHAPE
+#define LOOM_DISPATCH_SHAPE
 typedef struct LoomDispatchShape {
   uint32_t count[3]; /* workgroups along x, y, z */
   uint32_t size[3];  /* workitems of a workgroup along x, y, z */
@@ -36,6 +39,7 @@ typedef void (*LoomKernelEntry)(const uint64_t* args, const LoomDispatchShape* s
  * check is in a function that is called out of line. A program need not define it: without a
  * definition such a check traps. libloom defines it, and issues report it as RUN/027. */
 void loom_check_failed(const uint64_t* args, const char* text);
+#endif
 
 #ifdef __cplusplus
 }

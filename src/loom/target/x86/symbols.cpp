@@ -1,0 +1,56 @@
+#include "loom/target/x86/symbols.h"
+
+#include <llvm/Object/ObjectFile.h>
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+
+namespace loom {
+
+std::optional<std::vector<std::string>> undefined_symbols(std::string_view object,
+                                                          std::string& error) {
+  const auto fail = [&](llvm::Error failure) {
+    error = llvm::toString(std::move(failure));
+    return std::nullopt;
+  };
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
+  if (!parsed) return fail(parsed.takeError());
+  std::vector<std::string> names;
+  for (const llvm::object::SymbolRef& symbol : (*parsed)->symbols()) {
+    auto flags = symbol.getFlags();
+    if (!flags) return fail(flags.takeError());
+    using llvm::object::BasicSymbolRef;
+    if ((*flags & BasicSymbolRef::SF_Undefined) == 0 || (*flags & BasicSymbolRef::SF_Weak) != 0) {
+      continue;
+    }
+    auto name = symbol.getName();
+    if (!name) return fail(name.takeError());
+    if (!name->empty()) names.push_back(name->str());
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_memory_function(std::string_view name) {
+  static constexpr std::string_view kNames[] = {"bcmp", "memcmp", "memcpy", "memmove", "memset"};
+  return std::ranges::find(kNames, name) != std::end(kNames);
+}
+
+bool is_math_function(std::string_view name) {
+  // In double; those in float have an `f` behind them.
+  static constexpr std::string_view kNames[] = {
+      "acos",   "asin",      "atan", "atan2",     "cbrt",  "ceil",  "copysign",  "cos",
+      "cosh",   "erf",       "erfc", "exp",       "exp10", "exp2",  "expm1",     "fabs",
+      "floor",  "fma",       "fmax", "fmin",      "fmod",  "frexp", "hypot",     "ldexp",
+      "llrint", "llround",   "log",  "log10",     "log1p", "log2",  "lrint",     "lround",
+      "modf",   "nearbyint", "pow",  "remainder", "rint",  "round", "roundeven", "sin",
+      "sincos", "sinh",      "sqrt", "tan",       "tanh",  "trunc"};
+  const auto known = [](std::string_view text) {
+    return std::ranges::find(kNames, text) != std::end(kNames);
+  };
+  return known(name) || (name.ends_with('f') && known(name.substr(0, name.size() - 1)));
+}
+
+}  // namespace loom

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""Kernels as shared objects with C headers, as a program uses them that has nothing of Loom.
+
+    run.py --bin=build/bin --cc=cc --cxx=c++ [NAME...]
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+LIBRARY = os.path.join(ROOT, "lib")
+LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
+WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
+OPTIONS = None
+
+
+def run(command, folder, status=0):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"status {done.returncode} of {' '.join(command)}\n"
+                             f"{done.stdout}{done.stderr}")
+    return done
+
+
+def library_files(*names):
+    """The arguments that compile files of the library, with what they need."""
+    inputs = [os.path.join(LIBRARY, f"{name}.loom") for name in names]
+    rest = [name for name in sorted(os.listdir(LIBRARY))
+            if name.endswith(".loom") and os.path.join(LIBRARY, name) not in inputs]
+    return inputs + [f"--library={os.path.join(LIBRARY, name)}" for name in rest]
+
+
+def compile_library(folder, name, inputs, *flags):
+    os.makedirs(os.path.join(folder, "made"), exist_ok=True)
+    run([os.path.join(OPTIONS.bin, "loom-compile"), *inputs, "--target=x86_64",
+         "--format=shared-object", f"--output=made/lib{name}.so", f"--emit-header=made/{name}.h",
+         *flags], folder)
+
+
+def read(folder, path):
+    with open(os.path.join(folder, path), "rb") as file:
+        return file.read()
+
+
+class Made(unittest.TestCase):
+    """What all of these look at is made once."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.scratch = tempfile.TemporaryDirectory(prefix="loom-aot-")
+        cls.folder = cls.scratch.name
+        compile_library(cls.folder, "kernels", library_files("elementwise", "softmax", "gemv"))
+        compile_library(cls.folder, "odd", [os.path.join(HERE, "odd.loom")])
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.scratch.cleanup()
+
+    def build(self, compiler, dialect, program):
+        source = os.path.join(HERE, "library.c")
+        run([compiler, *dialect, *WARNINGS, "-I.", source, "-o", program, "-x", "none",
+             "made/libkernels.so", "made/libodd.so", "-Wl,-rpath,$ORIGIN/made"], self.folder)
+        return os.path.join(self.folder, program)
+
+    def run_on_all_levels(self, program):
+        done = run([program, *LEVELS], self.folder)
+        lines = done.stdout.splitlines()
+        best = [level for level in LEVELS if f"ran {level}" in lines][-1:]
+        self.assertTrue(best, done.stdout)
+        self.assertEqual([lines[0], lines[-1]], [f"chosen {best[0]}"] * 2, done.stdout)
+        self.assertEqual(len(lines), len(LEVELS) + 2, done.stdout)
+
+    def test_every_level_computes_the_same_in_c(self):
+        self.run_on_all_levels(self.build(OPTIONS.cc, ["-std=c99"], "program_c"))
+
+    def test_every_level_computes_the_same_in_cxx(self):
+        self.run_on_all_levels(self.build(OPTIONS.cxx, ["-x", "c++", "-std=c++11"], "program_cxx"))
+
+    def test_a_check_that_fails_traps(self):
+        program = self.build(OPTIONS.cc, ["-std=c99"], "program_check")
+        self.assertLess(run([program, "never"], self.folder, None).returncode, 0)
+
+    def test_a_program_may_say_what_happens_where_a_check_fails(self):
+        with open(os.path.join(self.folder, "check.c"), "w", encoding="utf-8") as source:
+            source.write('#include <stdio.h>\n#include "made/odd.h"\n'
+                         "void loom_check_failed(const uint64_t* args, const char* text) {\n"
+                         "  (void)args;\n  puts(text);\n}\n"
+                         "int main(void) { return never_run(); }\n")
+        run([OPTIONS.cc, "check.c", "made/libodd.so", "-Wl,-rpath,$ORIGIN/made", "-o", "check"],
+            self.folder)
+        self.assertIn("it never holds", run(["./check"], self.folder).stdout)
+
+    def test_a_library_can_be_loaded_later(self):
+        with open(os.path.join(self.folder, "later.c"), "w", encoding="utf-8") as source:
+            source.write('#include <dlfcn.h>\n#include <stdio.h>\n#include "made/kernels.h"\n'
+                         "int main(void) {\n"
+                         '  void* const library = dlopen("made/libkernels.so", RTLD_NOW);\n'
+                         "  const char* (*level)(void);\n"
+                         "  if (library == NULL) { puts(dlerror()); return 1; }\n"
+                         '  *(void**)&level = dlsym(library, "kernels_cpu_level");\n'
+                         "  puts(level());\n  return dlclose(library);\n}\n")
+        run([OPTIONS.cc, "later.c", "-o", "later", "-ldl"], self.folder)
+        self.assertIn(run(["./later"], self.folder).stdout.strip(), LEVELS)
+
+    def test_headers_stand_beside_the_one_of_objects(self):
+        with open(os.path.join(self.folder, "both.c"), "w", encoding="utf-8") as source:
+            source.write('#include "made/kernels.h"\n#include "loom/target/x86/kernel_abi.h"\n'
+                         '#include "made/kernels.h"\n#include "made/odd.h"\n')
+        run([OPTIONS.cc, "-std=c99", *WARNINGS, "-I.", f"-I{os.path.join(ROOT, 'src')}",
+             "-fsyntax-only", "-Wno-unused-function", "both.c"], self.folder)
+
+    def test_bytes_depend_on_the_inputs_alone(self):
+        with tempfile.TemporaryDirectory(prefix="loom-aot-other-") as other:
+            compile_library(other, "odd", [os.path.join(HERE, "odd.loom")])
+            for name in ("made/libodd.so", "made/odd.h"):
+                self.assertEqual(read(self.folder, name), read(other, name), name)
+        for name in ("made/libodd.so", "made/libkernels.so", "made/odd.h", "made/kernels.h"):
+            content = read(self.folder, name)
+            for place in (ROOT, self.folder, "loom-link-"):
+                self.assertNotIn(place.encode(), content, name)
+
+    def test_a_library_exports_what_the_header_declares(self):
+        listed = run(["nm", "-D", "--defined-only", "made/libodd.so"], self.folder).stdout
+        names = sorted(line.split()[-1] for line in listed.splitlines())
+        kernels = ["count_items", "never", "odd_exp"]
+        self.assertEqual(names, sorted([*kernels, *[f"{name}_geometry" for name in kernels],
+                                        "odd_cpu_level", "odd_use_cpu_level"]))
+        for name in names:
+            self.assertIn(f"{name}(".encode(), read(self.folder, "made/odd.h"))
+
+    def test_the_header_says_what_is_known(self):
+        header = read(self.folder, "made/kernels.h").decode()
+        for text in ("static inline int scale_f32_run(int64_t n, float a, float b, const float* x, "
+                     "float* y) {",
+                     "y[i] = a * x[i] + b", "buffer of f32, written",
+                     "range(%n, 1, 1099511627776)", "x86-64-v2, x86-64-v3, x86-64-v4"):
+            self.assertIn(text, header)
+
+    def test_only_the_levels_asked_for_are_there(self):
+        with tempfile.TemporaryDirectory(prefix="loom-aot-one-") as one:
+            compile_library(one, "odd", [os.path.join(HERE, "odd.loom")], "--levels=x86-64-v2,x86-64")
+            symbols = run(["nm", "made/libodd.so"], one).stdout
+            self.assertIn("odd_exp.x86-64-v2", symbols)
+            self.assertIn("odd_exp.x86-64\n", symbols)
+            self.assertNotIn("odd_exp.x86-64-v3", symbols)
+
+    def test_requests_become_a_library(self):
+        example = os.path.join(ROOT, "examples", "two_layer")
+        tool = os.path.join(OPTIONS.bin, "loom-compile")
+        run([tool, os.path.join(example, "model.loom"),
+             os.path.join(example, "layers.loom"),
+             f"--library={os.path.join(example, 'kernels.loom')}", "--root=@perceptron",
+             "--specialize=@perceptron:outputs=4",
+             "--format=loom-command", "--output=manifest.json",
+             "--emit-kernel-requests=requests"], self.folder)
+        requests = sorted(os.listdir(os.path.join(self.folder, "requests")))
+        self.assertTrue(requests)
+        compile_library(self.folder, "request", [os.path.join("requests", requests[0])])
+        with open(os.path.join(self.folder, "request.c"), "w", encoding="utf-8") as source:
+            source.write('#include "made/request.h"\n'
+                         "int main(void) { return request_cpu_level() == NULL; }\n")
+        run([OPTIONS.cc, "-std=c99", *WARNINGS, "-Wno-unused-function", "request.c",
+             "made/librequest.so", "-Wl,-rpath,$ORIGIN/made", "-o", "request"], self.folder)
+        run(["./request"], self.folder)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--cc", default="cc")
+    parser.add_argument("--cxx", default="c++")
+    OPTIONS, rest = parser.parse_known_args()
+    OPTIONS.bin = os.path.abspath(OPTIONS.bin)
+    unittest.main(argv=[sys.argv[0], *rest])
