@@ -196,9 +196,9 @@ READ = case("sum", OUT)
 SOFTMAX = _rows_of("softmax")
 LAYER_NORM = _rows_of("layer_norm")
 RMS_NORM = _rows_of("rms_norm")
-# 128 MiB of weights and a little more.
+# 64 MiB of weights and more.
 WEIGHTS = [case("gemv_f32", 8192, 4096), case("gemv_bf16", 16384, 4096),
-           case("gemv_f16", 16384, 4096),
+           case("gemv_f16", 8192, 4096),
            case("gemv_q8_0", 32768, 4096), case("gemv_q4_0", 65536, 4096)]
 ATTENTION = case("attention", 8, 1024, 64)
 BARRIERS = [case("row_scan.barrier", 4096, 256), case("row_sum.barrier", 1024, 1024),

@@ -23,8 +23,6 @@ def make(problem, threads):
     elif problem.kind == "gemm_i8":
         work = lambda: torch.ops.aten._int_mm.out(*inputs, out=out)
         return work, out.numpy
-    elif problem.kind == "gemm_batched_f32":
-        work = lambda: torch.bmm(*inputs, out=out)
     elif problem.kind == "softmax":
         work = lambda: torch.softmax(inputs[0], 1, out=out)
     elif problem.kind == "layer_norm":

@@ -156,7 +156,7 @@ def _kernels_suite():
         kernel_sides.OpenBlas(kernels.CUBES),
         kernel_sides.Pocl(kernels.BARRIERS),
         kernel_sides.Packaged(torch, "LOOM_TORCH_PYTHON", "kernels_torch.py",
-                              [*beside, *kernels.HALF_CUBES, kernels.BYTES, kernels.BATCH]),
+                              [*beside, *kernels.HALF_CUBES, kernels.BYTES]),
         kernel_sides.Tvm(tvm, [kernels.CUBES[1], kernels.SOFTMAX[-1], kernels.LAYER_NORM[-1]]),
         kernel_sides.CodeTimes(code, compiled),
         kernel_sides.Iree(iree, [kernels.CUBES[1], *beside[len(kernels.CUBES):]]),
@@ -181,10 +181,9 @@ def _kernels_suite():
     compare(kernels.ROUNDED, torch, "PyTorch, CPU", 0.9, kernels.HALF_CUBES[1])
     compare(kernels.ROUNDED, onednn, "oneDNN 2.6", 0.9)
     compare(kernels.SHORT, blas, "OpenBLAS 0.3.21, of f32", 0.9, kernels.CUBES[1])
-    for case in (kernels.BYTES, kernels.BATCH):
-        compare(case, torch, "PyTorch, CPU", 0.9)
+    compare(kernels.BYTES, torch, "PyTorch, CPU", 0.9)
+    for case in (kernels.BYTES, kernels.BATCH, kernels.FUSED):
         compare(case, onednn, "oneDNN 2.6", 0.9)
-    compare(kernels.FUSED, onednn, "oneDNN 2.6", 0.9)
     for case in kernels.STREAMS + kernels.SUMS:
         compare(case, hand, "loop by hand for AVX2", 0.95)
     compare(kernels.MILLION, hand, "loop by hand for AVX2", 1 / 1.2)
