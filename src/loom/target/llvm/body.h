@@ -199,6 +199,7 @@ class BodyLowering {
   void emit_vector_op(OpId op);
   llvm::Value* splat(llvm::Value* scalar, unsigned lanes);
   llvm::Value* count_up(llvm::Value* base, llvm::Value* step, unsigned lanes);
+  llvm::Value* emit_mask_range(llvm::Value* lo, llvm::Value* hi, llvm::Value* step, unsigned lanes);
   llvm::Value* fold_lanes(CombiningKind kind, uint64_t flags, ScalarKind element,
                           llvm::Value* vector, llvm::Value* initial);
   llvm::Value* emit_reduce(OpId op);

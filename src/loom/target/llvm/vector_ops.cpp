@@ -74,12 +74,10 @@ void BodyLowering::emit_vector_op(OpId op) {
     case VectorIota:
       return bind(result,
                   count_up(value(module_.operand(op, 0)), value(module_.operand(op, 1)), lanes));
-    case VectorMaskRange: {
-      llvm::Value* const places =
-          count_up(value(module_.operand(op, 0)), value(module_.operand(op, 2)), lanes);
+    case VectorMaskRange:
       return bind(result,
-                  builder_.CreateICmpSLT(places, splat(value(module_.operand(op, 1)), lanes)));
-    }
+                  emit_mask_range(value(module_.operand(op, 0)), value(module_.operand(op, 1)),
+                                  value(module_.operand(op, 2)), lanes));
     case VectorFromElements: {
       llvm::Value* vector = llvm::PoisonValue::get(to);
       for (unsigned lane = 0; lane < lanes; ++lane) {
@@ -136,6 +134,36 @@ llvm::Value* BodyLowering::count_up(llvm::Value* base, llvm::Value* step, unsign
   llvm::Value* const scaled =
       builder_.CreateMul(llvm::ConstantVector::get(numbers), splat(step, lanes));
   return builder_.CreateAdd(scaled, splat(base, lanes));
+}
+
+// Lane i is lo + i * step < hi, of numbers that do not wrap.
+llvm::Value* BodyLowering::emit_mask_range(llvm::Value* lo, llvm::Value* hi, llvm::Value* step,
+                                           unsigned lanes) {
+  auto& b = builder_;
+  const unsigned bits = lo->getType()->getIntegerBitWidth();
+  const auto* const known = llvm::dyn_cast<llvm::ConstantInt>(step);
+  const int64_t most = bits < 32 ? llvm::APInt::getSignedMaxValue(bits).getSExtValue() : INT32_MAX;
+  if (known != nullptr && !known->isNegative() && known->getSExtValue() < most / lanes) {
+    // What is left of the range has no sign. Where compares are no wider than 32 bits at their
+    // best, no more of it counts than all lanes need.
+    llvm::Value* const above = b.CreateBinaryIntrinsic(llvm::Intrinsic::smax, hi, lo);
+    llvm::Value* left = b.CreateSub(above, lo);
+    llvm::Type* compared = lo->getType();
+    if (bits > 32 && !aids_.dots.wide) {
+      const uint64_t all = known->getZExtValue() * lanes;
+      compared = b.getInt32Ty();
+      left = b.CreateTrunc(b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, left,
+                                                   llvm::ConstantInt::get(lo->getType(), all)),
+                           compared);
+    }
+    llvm::Value* const places =
+        count_up(llvm::ConstantInt::get(compared, 0),
+                 llvm::ConstantInt::get(compared, known->getZExtValue()), lanes);
+    return b.CreateICmpULT(places, splat(left, lanes));
+  }
+  llvm::Type* const wide = b.getIntNTy(bits > 32 ? 128 : 64);
+  llvm::Value* const places = count_up(b.CreateSExt(lo, wide), b.CreateSExt(step, wide), lanes);
+  return b.CreateICmpSLT(places, splat(b.CreateSExt(hi, wide), lanes));
 }
 
 // --- reductions ---------------------------------------------------------------------------------
