@@ -26,7 +26,8 @@ install(TARGETS ${loom_programs} EXPORT LoomTargets RUNTIME DESTINATION ${CMAKE_
 install(EXPORT LoomTargets NAMESPACE Loom:: DESTINATION ${loom_package})
 write_basic_package_version_file(${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake
                                  COMPATIBILITY SameMajorVersion)
-install(FILES cmake/LoomConfig.cmake cmake/LoomCommand.cmake cmake/LoomKernels.cmake
+install(FILES cmake/LoomConfig.cmake cmake/LoomLinkFlags.cmake cmake/LoomCommand.cmake
+              cmake/LoomKernels.cmake cmake/LoomKernelLibrary.cmake
               ${CMAKE_BINARY_DIR}/LoomConfigVersion.cmake DESTINATION ${loom_package})
 # The optimizer's files, with the installer of its settings.
 install(PROGRAMS share/hyperloom/install.sh DESTINATION share/hyperloom)

@@ -362,14 +362,18 @@ std::optional<KernelLibrary> make_code(Tool& tool, const Options& options, Modul
                                        Report& report) {
   const bool reported = options.report.wanted();
   Progress progress("compiling kernels");
+  // A report is about how code is made, so code that was made before does not serve it.
+  const auto cache = reported ? nullptr : options.cache.open(tool);
   if (options.format == kLibraryFormat) {
     LibraryOptions settings = options.library.options(options.output);
     settings.denormals = target.denormals;
+    settings.compile = [&](const Module& from, std::span<const OpId> of, const X86Options& with,
+                           Diagnostics& diagnostics) {
+      return compile_cached(from, of, OutputForm::Object, with, cache.get(), diagnostics);
+    };
     return compile_library(module, kernels, settings, tool.diagnostics());
   }
   const auto form = kKernelFormats.at(options.format.empty() ? "object" : options.format);
-  // A report is about how code is made, so code that was made before does not serve it.
-  const auto cache = reported ? nullptr : options.cache.open(tool);
   auto code = reported
                   ? compile_x86_reported(module, kernels, form, target, report, tool.diagnostics())
                   : compile_cached(module, kernels, form, target, cache.get(), tool.diagnostics());

@@ -6,6 +6,7 @@
 
 import argparse
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,18 @@ LIBRARY = os.path.join(ROOT, "lib")
 LEVELS = ["x86-64-v2", "x86-64-v3", "x86-64-v4"]
 WARNINGS = ["-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Wshadow", "-Werror"]
 OPTIONS = None
+DISPATCH = """kernel.entry.decl @e(%n: index, %a: f32, %b: f32, %x: buffer, %y: buffer)
+
+command.program.def public @run() launch(%x: buffer, %y: buffer) {
+  %one = index.constant 1 : index
+  %four = index.constant 4 : index
+  %a = scalar.constant 2.0 : f32
+  %b = scalar.constant 0.5 : f32
+  kernel.dispatch @e[%one](%four, %a, %b, %x, %y) workgroup_size(%one, %one, %one) : \
+[index](index, f32, f32, buffer, buffer)
+  command.return
+}
+"""
 
 
 def run(command, folder, status=0):
@@ -123,6 +136,38 @@ class Made(unittest.TestCase):
             content = read(self.folder, name)
             for place in (ROOT, self.folder, "loom-link-"):
                 self.assertNotIn(place.encode(), content, name)
+
+    def test_a_cache_makes_no_difference(self):
+        with tempfile.TemporaryDirectory(prefix="loom-aot-cached-") as other:
+            for _ in range(2):
+                compile_library(other, "odd", [os.path.join(HERE, "odd.loom")], "--cache=cache")
+                self.assertEqual(read(self.folder, "made/libodd.so"), read(other, "made/libodd.so"))
+            kept = sum(len(files) for _, _, files in os.walk(os.path.join(other, "cache")))
+            self.assertEqual(kept, len(LEVELS) + 1)  # one for each level, and the bytes in use
+
+    def test_command_programs_may_dispatch_what_is_in_it(self):
+        with open(os.path.join(self.folder, "run.loom"), "w", encoding="utf-8") as source:
+            source.write(DISPATCH)
+        run_it = [os.path.join(OPTIONS.bin, "loom-run"), "run.loom", "--fill=%x=4xf32:3.0",
+                  "--print=%y=4xf32"]
+        good = run([*run_it, "--executable=@e=made/libkernels.so:scale_f32"], self.folder)
+        self.assertIn("[6.5, 6.5, 6.5, 6.5]", good.stdout)
+        other = run([*run_it, "--executable=@e=made/libkernels.so:copy_f32"], self.folder, 1)
+        self.assertIn("RUN/043", other.stderr)
+
+    def test_processors_and_systems_decide_the_level(self):
+        emulator = shutil.which("qemu-x86_64") or shutil.which("qemu-x86_64-static")
+        if emulator is None:
+            self.skipTest("needs qemu-x86_64")
+        program = self.build(OPTIONS.cc, ["-std=c99"], "program_emulated")
+        for processor, level in (("core2duo", "(null)"), ("Nehalem", LEVELS[0]),
+                                 ("Haswell,-avx2", LEVELS[0]), ("Haswell", LEVELS[1]),
+                                 ("Haswell,-xsave", LEVELS[0])):
+            done = run([emulator, "-cpu", processor, program, *LEVELS], self.folder, None)
+            self.assertEqual(done.stdout.splitlines()[0], f"chosen {level}", processor)
+            self.assertEqual(done.returncode == 0, level in LEVELS, done.stdout)
+        below = run([emulator, "-cpu", "core2duo", program, "never"], self.folder, None)
+        self.assertIn("libodd.so: this processor is below x86-64-v2", below.stderr)
 
     def test_a_library_exports_what_the_header_declares(self):
         listed = run(["nm", "-D", "--defined-only", "made/libodd.so"], self.folder).stdout

@@ -53,6 +53,9 @@ for run in 1 2; do # the second time all code comes from the folder
   expect 5 "$(find "$work/pool" -type f | wc -l)"
 done
 
+expect '0.5 1 1.5 2' "$("$work/build/embed_library")"
+expect '' "$(ldd "$work/build/embed_library" | grep 'libloom')"
+
 # An application that was compiled against a later header is refused before it does anything.
 mkdir -p "$work/later/loom/api"
 sed 's/^#define LOOM_ABI_VERSION .*/#define LOOM_ABI_VERSION 999/' \

@@ -26,6 +26,8 @@ PASSES = ("canonicalize", "cse", "dce", "inline", "contracts", "licm", "unroll",
 LINK = ["loom-link", "--allow-unresolved", "--to=bc", "--output=linked.loombc"]
 MODULE = ["loom-compile", "--product=module", "--verify-each"]
 KERNEL = ["loom-compile", "--target=x86_64", "--output=kernels.o"]
+LIBRARY = ["loom-compile", "--target=x86_64", "--format=shared-object", "--levels=x86-64-v2",
+           "--output=libkernels.so", "--emit-header=kernels.h"]
 PREPARE = ["loom-compile", "--format=loom-command", "--output=commands.json",
            "--emit-command-artifacts=commands", "--emit-kernel-requests=requests"]
 RUN = ["loom-run"]
@@ -91,7 +93,7 @@ def commands(name, text):
         root = f"--root=@{symbol}"
         chosen += [[*LINK, root], [*MODULE, root]]
         if kind == "kernel":
-            chosen.append([*KERNEL, root])
+            chosen += [[*KERNEL, root], [*LIBRARY, root]]
         if kind == "command.program":
             chosen += [[*PREPARE, root], [*RUN, root]]
     programs = list(launches(text))
@@ -137,7 +139,7 @@ def problem(command, folder, binaries):
     for place, code, text in errors:
         if code == "LOWERING/001" and not (place and re.search(r"'[a-z]+(\.\w+)+'", text)):
             return f"names no operation or place: {place}{text}"
-        if code.startswith("INTERNAL"):
+        if code.startswith("INTERNAL") or code == "LOWERING/002":
             return f"reports an internal error: {text}"
     return ""
 

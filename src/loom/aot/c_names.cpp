@@ -45,15 +45,20 @@ bool is_c_reserved(std::string_view name) {
   return name.starts_with('_') || name.contains("__") || name.starts_with("loom_");
 }
 
-std::string free_c_name(std::string_view wanted, std::set<std::string>& taken) {
+std::string c_name_like(std::string_view wanted) {
   std::string name;
-  for (const char c : wanted.empty() ? std::string_view("unnamed") : wanted) {
+  for (const char c : wanted) {
     const char next = is_letter(c) || is_digit(c) ? c : '_';
     if (next == '_' && (name.empty() || name.back() == '_')) continue;
     name += next;
   }
-  if (name.empty() || is_digit(name.front())) name = "v" + name;
-  if (name.starts_with("loom_") || is_c_reserved(name)) name = "the_" + name;
+  if (name.empty()) return "unnamed";
+  return is_digit(name.front()) ? "v" + name : name;
+}
+
+std::string free_c_name(std::string_view wanted, std::set<std::string>& taken) {
+  std::string name = c_name_like(wanted);
+  if (is_c_reserved(name)) name = "the_" + name;
   std::string free = name;
   for (unsigned i = 2; !taken.insert(free).second; ++i) free = fmt::format("{}_{}", name, i);
   return free;

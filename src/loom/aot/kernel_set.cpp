@@ -237,8 +237,7 @@ std::string run_name(std::string_view kernel) { return fmt::format("{}_run", ker
 std::string library_prefix(std::string_view file_name) {
   std::string_view stem = file_name.substr(0, file_name.find('.'));
   if (stem.starts_with("lib") && stem.size() > 3) stem.remove_prefix(3);
-  std::set<std::string> none;
-  return free_c_name(stem.empty() ? "kernels" : stem, none);
+  return c_name_like(stem);
 }
 
 std::optional<std::vector<CKernel>> describe_kernels(Module& module, std::span<const OpId> kernels,

@@ -82,11 +82,12 @@ class LibraryBuilder {
 
   bool add_variants() {
     return std::ranges::all_of(options_.levels, [&](const CpuLevel* level) {
-      return add(compile_x86(module_, kernels_, OutputForm::Object,
-                             {.cpu = std::string(level->name),
+      const X86Options target{.cpu = std::string(level->name),
                               .denormals = options_.denormals,
-                              .variant = variant_ending(*level)},
-                             diagnostics_));
+                              .variant = variant_ending(*level)};
+      return add(options_.compile
+                     ? options_.compile(module_, kernels_, target, diagnostics_)
+                     : compile_x86(module_, kernels_, OutputForm::Object, target, diagnostics_));
     });
   }
 

@@ -1,6 +1,7 @@
 // A set of kernels as one shared object with a C header.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,10 +13,17 @@
 
 namespace loom {
 
+// As compile_x86().
+using CompileKernels =
+    std::function<std::optional<std::string>(const Module& module, std::span<const OpId> kernels,
+                                             const X86Options& options, Diagnostics& diagnostics)>;
+
 struct LibraryOptions {
   std::string file_name;                // of the shared object, which is also its name when loading
   std::vector<const CpuLevel*> levels;  // from the lowest, at least one
   DenormalMode denormals = DenormalMode::Keep;
+  // Makes the object of a level, such as one from a cache; compile_x86() where it is empty.
+  CompileKernels compile;
 };
 
 struct KernelLibrary {
