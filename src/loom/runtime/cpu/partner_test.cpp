@@ -39,50 +39,53 @@ TEST(Partner, WakesFromSleep) {
   }
 }
 
-// Waits until the partner has come, since it was wanted.
-void make_present(Partner& partner) {
+// Wants the partner until it has come: true, or false on a machine that is too busy for it. It
+// stays for a short time only, so this thread does not leave its core meanwhile.
+bool make_present(Partner& partner) {
+  const auto limit = std::chrono::steady_clock::now() + std::chrono::seconds(5);
   while (!partner.present()) {
+    if (std::chrono::steady_clock::now() > limit) return false;
     partner.want(Partner::kWorthWaking);
-    std::this_thread::yield();
   }
+  return true;
 }
 
 TEST(Partner, ComesWhenItIsWantedAndTakesOffers) {
   if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
   Partner partner;
+  std::atomic<int> done = 0;
+  int offers = 0;
   for (const uint64_t idle : {uint64_t{0}, Partner::kSpin, 2 * Partner::kStandby}) {
     std::this_thread::sleep_for(std::chrono::nanoseconds(idle));
-    std::atomic<bool> done = false;
-    while (!done.load()) {
-      make_present(partner);
-      ASSERT_TRUE(partner.offer(
-          {[](const uint64_t* words) { *reinterpret_cast<std::atomic<bool>*>(words[0]) = true; },
-           {reinterpret_cast<uintptr_t>(&done)}}));
-      const bool taken_back = partner.take_back();
-      EXPECT_NE(taken_back, done.load());
-    }
+    if (!make_present(partner)) GTEST_SKIP() << "no core was free";
+    ASSERT_TRUE(partner.offer(
+        {[](const uint64_t* words) { ++*reinterpret_cast<std::atomic<int>*>(words[0]); },
+         {reinterpret_cast<uintptr_t>(&done)}}));
+    ++offers;
+    while (done.load() < offers) std::this_thread::yield();
+    EXPECT_FALSE(partner.take_back());
   }
 }
 
-TEST(Partner, WithoutWorkItGoesAndStaysAway) {
+TEST(Partner, WithoutWorkItGoes) {
   Partner partner;
   EXPECT_FALSE(partner.present());
   EXPECT_EQ(partner.hand_over(), std::nullopt);
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
-  make_present(partner);
+  if (!make_present(partner)) GTEST_SKIP() << "no core was free";
   while (partner.present()) std::this_thread::yield();
   EXPECT_EQ(partner.hand_over(), std::nullopt);
 }
 
 TEST(Partner, MeasuresHandingOver) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
   Partner partner;
   std::optional<uint64_t> measured;
-  while (!measured) {
-    make_present(partner);
+  for (int i = 0; i < 100 && !measured; ++i) {
+    if (!make_present(partner)) break;
     measured = partner.hand_over();
   }
+  if (!measured) GTEST_SKIP() << "no core was free";
   EXPECT_GT(*measured, 0u);
+  EXPECT_LT(*measured, uint64_t{1} << 40);
 }
 
 TEST(Partner, ServesOneCallerAtATime) {
