@@ -115,12 +115,22 @@ static void odd(void) {
   expect(counted == 360, "nothing else ran");
 }
 
+/* What the compiler's own library finds out is what the kernels' library does. */
+static void levels(void) {
+#if defined(__GNUC__) && !defined(__clang__) && __GNUC__ >= 12
+  expect(kernels_use_cpu_level("x86-64-v2") == !!__builtin_cpu_supports("x86-64-v2"), "v2");
+  expect(kernels_use_cpu_level("x86-64-v3") == !!__builtin_cpu_supports("x86-64-v3"), "v3");
+  expect(kernels_use_cpu_level("x86-64-v4") == !!__builtin_cpu_supports("x86-64-v4"), "v4");
+#endif
+}
+
 int main(int argc, char** argv) {
   int i;
   if (argc == 2 && strcmp(argv[1], "never") == 0) return never_run();
   printf("chosen %s\n", kernels_cpu_level());
   expect(kernels_use_cpu_level("x86-64-v9") == 0, "an unknown level");
   expect(kernels_use_cpu_level("x86-64-v") == 0 && kernels_use_cpu_level("") == 0, "half a level");
+  levels();
   for (i = 1; i < argc; ++i) {
     if (!kernels_use_cpu_level(argv[i])) {
       printf("without %s\n", argv[i]);

@@ -194,6 +194,21 @@ class Made(unittest.TestCase):
             self.assertIn("odd_exp.x86-64\n", symbols)
             self.assertNotIn("odd_exp.x86-64-v3", symbols)
 
+    def test_denormals_are_kept_or_flushed(self):
+        with open(os.path.join(self.folder, "tiny.c"), "w", encoding="utf-8") as source:
+            source.write('#include <stdio.h>\n#include HEADER\nint main(void) {\n'
+                         "  const double from[4] = {1e-310, 1e-310, 1e-310, 1e-310};\n"
+                         "  double to[4];\n"
+                         "  odd_exp_run(1, false, 0, 0, 0, 0, 0, 0, 0, from, to);\n"
+                         '  puts(to[0] == 0 ? "flushed" : "kept");\n  return 0;\n}\n')
+        with tempfile.TemporaryDirectory(prefix="loom-aot-flush-") as other:
+            compile_library(other, "odd", [os.path.join(HERE, "odd.loom")], "--denormals=flush")
+            for folder, expected in ((self.folder, "kept"), (other, "flushed")):
+                run([OPTIONS.cc, "tiny.c", f'-DHEADER="{folder}/made/odd.h"',
+                     f"{folder}/made/libodd.so", f"-Wl,-rpath,{folder}/made", "-o", "tiny"],
+                    self.folder)
+                self.assertEqual(run(["./tiny"], self.folder).stdout.strip(), expected)
+
     def test_requests_become_a_library(self):
         example = os.path.join(ROOT, "examples", "two_layer")
         tool = os.path.join(OPTIONS.bin, "loom-compile")

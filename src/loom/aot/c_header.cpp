@@ -88,7 +88,8 @@ static inline int loom_run_all(LoomKernelEntry kernel, const uint64_t* slots,
 const char* {prefix}_cpu_level(void);
 
 /* Uses the variants of a level from now on, or the best ones again where `level` is null. 1, or 0 where
- * the library has no such level or the processor is below it; nothing is changed then. */
+ * the library has no such level or the processor is below it; nothing is changed then. Calls that are on
+ * their way on other threads end as they began. */
 int {prefix}_use_cpu_level(const char* level);
 )";
 

@@ -23,8 +23,9 @@ constexpr std::string_view kReserved[] = {
     "reinterpret_cast", "requires", "static_assert", "static_cast", "template", "this",
     "thread_local", "throw", "true", "try", "typeid", "typename", "using", "virtual", "wchar_t",
     "xor", "xor_eq",
-    // what compilers define as macros
-    "linux", "unix", "i386", "NULL", "EOF", "INFINITY", "NAN", "I",
+    // what compilers and the C library define as macros
+    "linux", "unix", "i386", "NULL", "EOF", "INFINITY", "NAN", "I", "assert", "complex", "errno",
+    "imaginary", "offsetof", "setjmp", "stderr", "stdin", "stdout",
     // what the header itself names
     "main", "memcpy", "int8_t", "int16_t", "int32_t", "int64_t", "uint8_t", "uint16_t", "uint32_t",
     "uint64_t", "LoomDispatchShape", "LoomKernelEntry"};

@@ -63,7 +63,10 @@ std::optional<std::string> compile_geometry(Module& module, std::span<const CKer
   if (!functions) return std::nullopt;
   std::string text = print_text(*functions);
   unsigned number = 0;
-  for (const CKernel& kernel : kernels) text += writer_text(*functions, kernel, number++);
+  for (const CKernel& kernel : kernels) {
+    while (functions->symbol(fmt::format("write${}", number)).valid()) ++number;
+    text += writer_text(*functions, kernel, number++);
+  }
   auto writers = load_module(files, std::move(text), "launch configurations", diagnostics,
                              {.form = InputForm::Text});
   if (!writers) return std::nullopt;
