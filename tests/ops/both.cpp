@@ -7,7 +7,7 @@
 
 #include "loom/base/failed_checks.h"
 #include "loom/dialect/numeric.h"
-#include "loom/target/llvm/group_plan.h"
+#include "loom/target/llvm/meetings.h"
 #include "loom/target/x86/compile.h"
 
 namespace loom::ops {

@@ -28,8 +28,8 @@ std::string kernel_text(unsigned buffers, const std::string& body, LoomDispatchS
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (auto* const group :
-       {atomic_cases, check_cases, collective_cases, control_cases, fragment_cases, lane_cases,
-        memory_cases, schema_cases, transfer_cases}) {
+       {apart_cases, atomic_cases, check_cases, collective_cases, control_cases, fragment_cases,
+        lane_cases, memory_cases, schema_cases, transfer_cases}) {
     std::ranges::move(group(), std::back_inserter(all));
   }
   return all;

@@ -21,6 +21,7 @@ std::string kernel_text(unsigned buffers, const std::string& body,
                         LoomDispatchShape shape = {{1, 1, 1}, {1, 1, 1}},
                         const std::string& before = "");
 
+std::vector<Case> apart_cases();
 std::vector<Case> atomic_cases();
 std::vector<Case> check_cases();
 std::vector<Case> collective_cases();

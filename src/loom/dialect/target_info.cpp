@@ -87,6 +87,16 @@ TargetFacts record_facts(const Module& module, OpId record, const TargetFacts& k
   return facts;
 }
 
+std::optional<uint32_t> stated_subgroup_size(const Module& module, OpId kernel) {
+  constexpr unsigned kTarget = attr_slot(OpKind::KernelDef, "target");
+  if (module.op(kernel).kind != OpKind::KernelDef || !module.has_attr(kernel, kTarget)) {
+    return std::nullopt;
+  }
+  const OpId record = module.symbol(module.attr(kernel, kTarget).string());
+  if (!record.valid()) return std::nullopt;
+  return record_facts(module, record, {}).subgroup_size;
+}
+
 std::string_view restricting_override(const Module& module, OpId record) {
   for (const DictEntry& entry : overrides(module, record)) {
     const std::string_view key = module.strings.text(entry.key);

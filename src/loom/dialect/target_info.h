@@ -37,6 +37,8 @@ std::optional<TargetCondition> target_condition(const Module& module, AttrId att
 
 // What a `target.generic` says; `known` where it says nothing.
 TargetFacts record_facts(const Module& module, OpId record, const TargetFacts& known);
+// The lanes of a kernel's subgroups, where its target record says it.
+std::optional<uint32_t> stated_subgroup_size(const Module& module, OpId kernel);
 // The first override of a `target.generic` that restricts local execution (subgroup size, workgroup
 // size or storage); empty when none does.
 std::string_view restricting_override(const Module& module, OpId record);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "loom/dialect/op_info.h"
+#include "loom/dialect/target_info.h"
 #include "loom/interp/machine.h"
 
 namespace loom::interp {
@@ -85,6 +86,10 @@ Machine::Outcome Machine::query(Invocation& t, OpId op) {
   return Outcome::Next;
 }
 
+int64_t Machine::subgroup_size(OpId kernel) const {
+  return stated_subgroup_size(module_, kernel).value_or(options_.subgroup_size);
+}
+
 // Evaluates the configuration region. A workload of poison asks for what does not depend on it.
 std::optional<Launch> Machine::configure(OpId at, OpId kernel, std::span<const Datum> workload) {
   const auto refuse = [&](std::string detail) {
@@ -100,7 +105,7 @@ std::optional<Launch> Machine::configure(OpId at, OpId kernel, std::span<const D
       !run(t)) {
     return std::nullopt;
   }
-  Launch launch{.kernel = kernel, .subgroup_size = options_.subgroup_size};
+  Launch launch{.kernel = kernel, .subgroup_size = subgroup_size(kernel)};
   OpId end = module_.region(module_.op_region(kernel, 0)).last;
   const size_t counts = operand_group(module_, end, 0).size();
   const size_t sizes = operand_group(module_, end, 1).size();

@@ -48,8 +48,10 @@ class InterpTables {
 };
 
 struct InterpOptions {
-  uint32_t subgroup_size = 32;  // lanes; workitems are grouped by their flat number
-  TargetFacts target;           // for template requirements; subgroup_size above counts as known
+  // Lanes of kernels whose target record does not say it; workitems are grouped by their flat
+  // number.
+  uint32_t subgroup_size = 32;
+  TargetFacts target;  // for template requirements; subgroup_size above counts as known
   uint64_t step_limit = uint64_t{1} << 34;  // operations; RUN/029 when it is reached
   uint32_t call_limit = 1u << 20;           // nested calls; RUN/029
   bool check_uninitialized = true;

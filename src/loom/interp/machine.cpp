@@ -356,7 +356,10 @@ Machine::Outcome Machine::pure(Invocation& t, OpId op) {
     case ScalarAssume:
       return assume(t, op);
     case TargetSubgroupSize:
-      set_scalar(t, op, from_bits(ScalarKind::Index, options_.subgroup_size));
+      set_scalar(t, op,
+                 from_bits(ScalarKind::Index, t.launch != nullptr
+                                                  ? static_cast<uint64_t>(t.launch->subgroup_size)
+                                                  : options_.subgroup_size));
       return Outcome::Next;
     default:
       break;

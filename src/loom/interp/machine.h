@@ -228,6 +228,7 @@ class Machine {
 
   // --- dispatch.cpp, collective.cpp ---
   Outcome query(Invocation& t, OpId op);
+  int64_t subgroup_size(OpId kernel) const;
   std::optional<Launch> configure(OpId at, OpId kernel, std::span<const Datum> workload);
   bool dispatch(OpId at, const Launch& launch, std::span<const Datum> arguments);
   bool keeps_contract(OpId at, OpId kernel, std::span<const Datum> arguments);

@@ -93,7 +93,7 @@ Machine::Outcome Machine::dispatch_kernel(Invocation& t, OpId op) {
       arguments_of(t, op, module_.op_region(kernel, region_slot(KernelDef, "body")),
                    operand_group(module_, op, operand_slot(KernelDispatch, "args")));
   if (!arguments) return Outcome::Stop;
-  Launch launch{.kernel = kernel, .subgroup_size = options_.subgroup_size};
+  Launch launch{.kernel = kernel, .subgroup_size = subgroup_size(kernel)};
   const auto sizes = operand_group(module_, op, operand_slot(KernelDispatch, "size"));
   if (sizes.empty()) {
     const auto workload = module_.args(module_.op_region(kernel, region_slot(KernelDef, "config")));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "loom/dialect/hooks.h"
+#include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
 #include "loom/pass/inline.h"
@@ -68,6 +69,17 @@ std::vector<OpId> called_functions(const Module& module, std::span<const OpId> r
   return found;
 }
 
+// Where workitems meet is known of a kernel's own body only.
+bool calls_convergent(const Module& module, OpId kernel) {
+  bool found = false;
+  for (const OpId function : called_functions(module, {&kernel, 1})) {
+    for_each_nested(module, function, [&](OpId op) {
+      found = found || op_info(module.op(op).kind).has(trait::Convergent);
+    });
+  }
+  return found;
+}
+
 bool fits_target(PassContext& context, OpId kernel, const SelectOptions& options) {
   constexpr unsigned kKernelTarget = attr_slot(KernelDef, "target");
   const Module& module = context.module();
@@ -88,6 +100,9 @@ bool expand_kernels(PassContext& context, std::span<const OpId> kernels,
   Module& module = context.module();
   for (const OpId kernel : kernels) {
     if (!fits_target(context, kernel, options)) return false;
+  }
+  for (const OpId kernel : kernels) {
+    if (calls_convergent(module, kernel) && !inline_calls(context, kernel)) return false;
   }
   const std::vector<OpId> before = called_functions(module, kernels);
   const auto uses = [&](OpId root) { return uses_templates(module, root); };

@@ -13,7 +13,8 @@ namespace loom {
 bool expand_templates(PassContext& context, OpId root, const SelectOptions& options = {});
 
 // The same for kernels that are about to be compiled and for the functions that they call: what an
-// `inline` function applies is decided by the facts at its call. A target record of a kernel that
+// `inline` function applies is decided by the facts at its call, and one with a collective is taken
+// in even if it applies none. A target record of a kernel that
 // names another format than `options.format` is LOWERING/001.
 bool expand_kernels(PassContext& context, std::span<const OpId> kernels,
                     const SelectOptions& options);

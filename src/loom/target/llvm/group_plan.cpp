@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "loom/dialect/op_info.h"
-#include "loom/dialect/target_info.h"
 #include "loom/dialect/uniformity.h"
 #include "loom/ir/walk.h"
 #include "loom/target/llvm/item_strides.h"
+#include "loom/target/llvm/meetings.h"
 #include "loom/target/llvm/plan.h"
 
 namespace loom {
@@ -14,46 +14,10 @@ namespace {
 
 using enum OpKind;
 
-// Where subgroups have one lane, only the workgroup's own operations make workitems meet.
-bool is_meeting(const Module& module, OpId op, uint64_t lanes) {
-  if (lanes > 1 && is_subgroup_collective(module.op(op).kind)) return true;
-  switch (module.op(op).kind) {
-    case KernelBarrier: {
-      constexpr uint64_t kSubgroupScope = 1;
-      return lanes > 1 || module.attr(op, attr_slot(KernelBarrier, "scope")).bits != kSubgroupScope;
-    }
-    case KernelWorkgroupReduce:
-    case KernelWorkgroupScan:
-    case KernelWorkgroupVoteAny:
-    case KernelWorkgroupVoteAll:
-    case KernelWorkgroupVoteCount:
-      return true;
-    default:
-      return false;
-  }
-}
-
-// A call of a function whose body has one; bodies do not call themselves where that matters.
-bool calls_meeting(const Module& module, OpId op, uint64_t lanes) {
-  if (module.op(op).kind != FuncCall) return false;
-  std::vector<OpId> calls = {op};
-  std::unordered_set<uint32_t> seen;
-  bool found = false;
-  while (!calls.empty() && !found) {
-    const OpId call = calls.back();
-    calls.pop_back();
-    const OpId callee = module.symbol(symbol_ref(module, call, attr_slot(FuncCall, "callee")));
-    if (!callee.valid() || !seen.insert(callee.index()).second) continue;
-    for_each_nested(module, callee, [&](OpId inner) {
-      found = found || is_meeting(module, inner, lanes);
-      if (module.op(inner).kind == FuncCall) calls.push_back(inner);
-    });
-  }
-  return found;
-}
-
 // Enough workitems along x to make vectors of.
 bool has_lanes(const WorkgroupSize& size) { return size[0] && *size[0] >= 4; }
+
+using Parts = std::vector<GroupPart>;
 
 class Planner {
  public:
@@ -63,9 +27,7 @@ class Planner {
         refusal_(refusal),
         lanes_(subgroup_lanes(module, kernel)),
         strides_(module, kernel, size),
-        has_lanes_(has_lanes(size)) {
-    if (lanes_ > 1) uniformity_.emplace(module, kernel);
-  }
+        has_lanes_(has_lanes(size)) {}
 
   std::optional<GroupPlan> run() {
     mark_meetings();
@@ -80,12 +42,14 @@ class Planner {
  private:
   // Every operation that a meeting stands in.
   void mark_meetings() {
-    for_each_nested(module_, kernel_, [&](OpId op) {
-      if (!is_meeting(module_, op, lanes_) && !calls_meeting(module_, op, lanes_)) return;
-      for (OpId around = op; around.valid() && around != kernel_;
-           around = parent_op(module_, around)) {
-        if (!meets_.insert(around.index()).second) break;
+    const auto mark = [&](OpId op, std::unordered_set<uint32_t>& marked) {
+      for (; op.valid() && op != kernel_; op = parent_op(module_, op)) {
+        if (!marked.insert(op.index()).second) break;
       }
+    };
+    for_each_nested(module_, kernel_, [&](OpId op) {
+      if (is_workgroup_meeting(module_, op)) mark(op, all_meet_);
+      if (is_meeting(module_, op, lanes_) || calls_meeting(module_, op, lanes_)) mark(op, meets_);
     });
   }
 
@@ -166,7 +130,7 @@ class Planner {
 
   // A load of the same element by all workitems, with nothing in front of it that writes: whoever
   // else wrote the element since the workitems last met would be in a race with it.
-  bool is_uniform_load(OpId op, const std::vector<GroupPart>& parts) const {
+  bool is_uniform_load(OpId op, const Parts& parts) const {
     if (module_.op(op).kind != ViewLoad ||
         (flags_of(module_, op, attr_slot(ViewLoad, "flags")) & kVolatile) != 0) {
       return false;
@@ -205,10 +169,17 @@ class Planner {
     if (plan_.slots.insert(value.index()).second) plan_.slot_order.push_back(value);
   }
 
-  bool split(RegionId region, std::vector<GroupPart>& parts) {
-    for (OpId op = module_.region(region).first; op.valid(); op = module_.op(op).next) {
+  bool split(RegionId region, Parts& parts) {
+    return !module_.region(region).has_body || split_from(module_.region(region).first, parts);
+  }
+  bool split_from(OpId first, Parts& parts) {
+    for (OpId op = first; op.valid(); op = module_.op(op).next) {
       if (op_info(module_.op(op).kind).has(trait::Terminator)) continue;
-      if (meets_.contains(op.index())) {
+      if (module_.op(op).kind == KernelExit) {
+        bool took_rest = false;
+        if (!add_exit(op, parts, took_rest)) return false;
+        if (took_rest) return true;
+      } else if (meets_.contains(op.index())) {
         if (!add_meeting(op, parts)) return false;
       } else if (runs_in_step(op)) {
         if (!add_loop(op, parts)) return false;
@@ -228,7 +199,7 @@ class Planner {
   }
 
   // Where the last part begins if it is one of items, so that uniform operations go in front of it.
-  static std::ptrdiff_t last_items(const std::vector<GroupPart>& parts) {
+  static std::ptrdiff_t last_items(const Parts& parts) {
     const auto before = static_cast<std::ptrdiff_t>(parts.size()) - 1;  // without the new one
     const bool behind_items =
         before > 0 && parts[static_cast<size_t>(before - 1)].kind == GroupPart::Kind::Items;
@@ -236,14 +207,15 @@ class Planner {
   }
 
   bool runs_in_step(OpId op) const {
-    if (module_.op(op).kind != ScfFor || !has_lanes_ || !strides_.gains_in_step(op)) return false;
+    if (module_.op(op).kind != ScfFor || !has_lanes_ || apart_) return false;
+    if (!strides_.gains_in_step(op)) return false;
     return !inside_lag_ || lag_of(op) == 0;
   }
   int64_t lag_of(OpId loop) const {
     return strides_.of(operand_group(module_, loop, operand_slot(ScfFor, "lo"))[0]).value_or(0);
   }
 
-  bool add_loop(OpId op, std::vector<GroupPart>& parts) {
+  bool add_loop(OpId op, Parts& parts) {
     GroupPart part{.kind = GroupPart::Kind::For, .op = op};
     if (!meets_.contains(op.index())) part.lag = lag_of(op);
     const RegionId body = module_.op_region(op, region_slot(ScfFor, "body"));
@@ -253,31 +225,107 @@ class Planner {
     results_in_slots(op);
     const bool around = inside_lag_;
     inside_lag_ = around || part.lag != 0;
-    const bool good = split(body, part.inner);
+    part.ways.resize(1);
+    const bool good = split(body, part.ways[0]);
     inside_lag_ = around;
     parts.push_back(std::move(part));
     return good;
   }
 
-  bool add_meeting(OpId op, std::vector<GroupPart>& parts) {
+  // Runs `make` for parts that subgroups run one after the other.
+  template <class F>
+  bool add_subgroups(Parts& parts, F&& make) {
+    GroupPart part{.kind = GroupPart::Kind::Subgroups, .ways = std::vector<Parts>(1)};
+    apart_ = true;
+    const bool good = make(part.ways[0]);
+    apart_ = false;
+    parts.push_back(std::move(part));
+    return good;
+  }
+
+  // Where nobody meets any more, each workitem goes by itself.
+  bool add_exit(OpId op, Parts& parts, bool& took_rest) {
+    bool meet_behind = false;
+    bool all_meet_behind = false;
+    for (OpId one = op; one.valid(); one = module_.op(one).next) {
+      meet_behind = meet_behind || meets_.contains(one.index());
+      all_meet_behind = all_meet_behind || all_meet_.contains(one.index());
+    }
+    if (!meet_behind) {
+      if (parts.empty() || parts.back().kind != GroupPart::Kind::Items) parts.emplace_back();
+      for (OpId one = op; one.valid(); one = module_.op(one).next) {
+        if (!op_info(module_.op(one).kind).has(trait::Terminator)) parts.back().ops.push_back(one);
+      }
+      took_rest = true;
+      return true;
+    }
+    const RegionId body = module_.op_region(op, region_slot(KernelExit, "body"));
+    if (all_meet_behind || together(module_.operands(op))) {
+      GroupPart part{.kind = GroupPart::Kind::Exit, .op = op, .ways = std::vector<Parts>(1)};
+      if (!split(body, part.ways[0])) return false;
+      parts.push_back(std::move(part));
+      return true;
+    }
+    if (!apart_) {
+      took_rest = true;
+      return add_subgroups(parts, [&](Parts& inner) { return split_from(op, inner); });
+    }
+    if (meets_.contains(op.index())) return refuse(op, kApart);
+    plan_.leaves = true;
+    parts.push_back({.kind = GroupPart::Kind::Leave, .ops = {op}});
+    return true;
+  }
+
+  // What decides which way the operation goes.
+  std::span<const ValueId> deciding(OpId op) const {
     switch (module_.op(op).kind) {
       case ScfFor:
-        if (!surely_uniform(module_.operands(op).first(3))) return refuse(op, kApart);
-        return add_loop(op, parts);
-      case ScfIf: {
-        if (!surely_uniform(module_.operands(op))) return refuse(op, kApart);
-        GroupPart part{.kind = GroupPart::Kind::If, .op = op};
-        results_in_slots(op);
-        if (!split(module_.op_region(op, region_slot(ScfIf, "then")), part.inner)) return false;
-        const RegionId other = module_.op_region(op, region_slot(ScfIf, "else"));
-        if (module_.region(other).has_body && !split(other, part.other)) return false;
-        parts.push_back(std::move(part));
-        return true;
+        return module_.operands(op).first(3);
+      case ScfWhile: {
+        const RegionId before = module_.op_region(op, region_slot(ScfWhile, "before"));
+        return module_.operands(terminator(before)).first(1);
       }
+      default:
+        return module_.operands(op).first(1);
+    }
+  }
+
+  bool add_control(OpId op, Parts& parts) {
+    // Where all of the workgroup meet inside, the rules of the language make all go there.
+    if (lanes_ > 1 && !all_meet_.contains(op.index()) && !together(deciding(op))) {
+      if (apart_) return refuse(op, kApart);
+      return add_subgroups(parts, [&](Parts& inner) { return add_ways(op, inner); });
+    }
+    return add_ways(op, parts);
+  }
+  bool add_ways(OpId op, Parts& parts) {
+    const OpKind kind = module_.op(op).kind;
+    if (kind == ScfFor) return add_loop(op, parts);
+    using enum GroupPart::Kind;
+    GroupPart part{.kind = kind == ScfIf ? If : kind == ScfSwitch ? Switch : While, .op = op};
+    results_in_slots(op);
+    part.ways.resize(module_.op(op).region_count);
+    for (unsigned i = 0; i < part.ways.size(); ++i) {
+      const RegionId region = module_.op_region(op, i);
+      for (const ValueId arg : module_.args(region)) add_slot(arg);
+      if (!split(region, part.ways[i])) return false;
+    }
+    parts.push_back(std::move(part));
+    return true;
+  }
+
+  bool add_meeting(OpId op, Parts& parts) {
+    switch (module_.op(op).kind) {
+      case ScfFor:
+      case ScfIf:
+      case ScfSwitch:
+      case ScfWhile:
+        return add_control(op, parts);
       default:
         break;
     }
-    if (!is_meeting(module_, op, lanes_)) return refuse(op, "around a barrier or a collective");
+    if (!is_meeting(module_, op, lanes_))
+      return refuse(op, "of a function with a barrier or a collective");
     if (!holds_lanes(op)) return refuse(op, "into a mask of fewer bits than a subgroup has lanes");
     if (module_.op(op).kind == KernelWorkgroupScan || is_subgroup_collective(module_.op(op).kind)) {
       results_in_slots(op);
@@ -320,20 +368,19 @@ class Planner {
   }
 
   // What is used by something else than the part of items that computes it has a slot.
-  void connect(std::vector<GroupPart>& parts) {
+  void connect(Parts& parts) {
     define(parts);
     use(parts);
     finish(parts);
   }
-  void define(const std::vector<GroupPart>& parts) {
+  void define(const Parts& parts) {
     for (const GroupPart& part : parts) {
       for (const OpId op : part.ops) {
         for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
           home_[module_.result(op, i).index()] = &part;
         }
       }
-      define(part.inner);
-      define(part.other);
+      for (const Parts& way : part.ways) define(way);
     }
   }
   void need(ValueId value, const GroupPart* user) {
@@ -347,19 +394,19 @@ class Planner {
       extents_of(value, [&](ValueId extent) { need(extent, user); });
     }
   }
-  void use(const std::vector<GroupPart>& parts) {
+  void use(const Parts& parts) {
     for (const GroupPart& part : parts) {
       for (const OpId op : part.ops) each_use(op, [&](ValueId value) { need(value, &part); });
-      if (!part.op.valid()) continue;
-      need_all(part.op);
-      for (unsigned i = 0; i < module_.op(part.op).region_count; ++i) {
-        need_all(terminator(module_.op_region(part.op, i)), part.yielding());
+      if (part.op.valid()) {
+        need_all(part.op);
+        for (unsigned i = 0; i < module_.op(part.op).region_count; ++i) {
+          need_all(terminator(module_.op_region(part.op, i)), part.yielding());
+        }
       }
-      use(part.inner);
-      use(part.other);
+      for (const Parts& way : part.ways) use(way);
     }
   }
-  void finish(std::vector<GroupPart>& parts) {
+  void finish(Parts& parts) {
     for (GroupPart& part : parts) {
       std::unordered_set<uint32_t> seen;
       std::vector<ValueId> used;
@@ -377,8 +424,7 @@ class Planner {
         }
       }
       part.again = plan_.chain(module_, used);
-      finish(part.inner);
-      finish(part.other);
+      for (Parts& way : part.ways) finish(way);
     }
   }
 
@@ -395,12 +441,13 @@ class Planner {
     }
   }
   static constexpr std::string_view kApart =
-      "where subgroups of one workgroup may go different ways around a collective";
-  // What only the lanes of a subgroup share decides for each subgroup apart.
-  bool surely_uniform(std::span<const ValueId> values) const {
-    return !uniformity_ || std::ranges::all_of(values, [&](ValueId value) {
-      return uniformity_->of(value) <= Distribution::Workgroup;
-    });
+      "where lanes of one subgroup may go different ways around a collective";
+  // In all workitems that run these parts in step: those of the workgroup, or of each subgroup.
+  bool together(std::span<const ValueId> values) {
+    if (!uniformity_) uniformity_.emplace(module_, kernel_);
+    const Distribution most = apart_ ? Distribution::Subgroup : Distribution::Workgroup;
+    return std::ranges::all_of(values,
+                               [&](ValueId value) { return uniformity_->of(value) <= most; });
   }
 
   const Module& module_;
@@ -411,10 +458,12 @@ class Planner {
   const ItemStrides strides_;
   const bool has_lanes_;
   bool inside_lag_ = false;
-  std::unordered_set<uint32_t> meets_;    // by OpId index
-  std::unordered_set<uint32_t> once_;     // by ValueId index
-  std::unordered_set<uint32_t> lagging_;  // numbers of loops, by ValueId index
-  std::unordered_set<uint32_t> taken_;    // by collectives, by ValueId index
+  bool apart_ = false;                     // subgroups run these parts one after the other
+  std::unordered_set<uint32_t> meets_;     // by OpId index
+  std::unordered_set<uint32_t> all_meet_;  // the same, of the whole workgroup
+  std::unordered_set<uint32_t> once_;      // by ValueId index
+  std::unordered_set<uint32_t> lagging_;   // numbers of loops, by ValueId index
+  std::unordered_set<uint32_t> taken_;     // by collectives, by ValueId index
   std::unordered_map<uint32_t, const GroupPart*> home_;
   GroupPlan plan_;
 };
@@ -440,28 +489,6 @@ std::vector<OpId> GroupPlan::chain(const Module& module, std::span<const ValueId
   }
   std::ranges::sort(ops, {}, [&](OpId op) { return again_rank.at(op.index()); });
   return ops;
-}
-
-uint64_t subgroup_lanes(const Module& module, OpId kernel) {
-  constexpr unsigned kTarget = attr_slot(KernelDef, "target");
-  if (!module.has_attr(kernel, kTarget)) return 1;
-  const OpId record = module.symbol(module.attr(kernel, kTarget).string());
-  if (!record.valid()) return 1;
-  return std::max(1u, record_facts(module, record, {}).subgroup_size.value_or(1));
-}
-
-bool is_subgroup_collective(OpKind kind) {
-  const OpInfo& info = op_info(kind);
-  return info.has(trait::Convergent) && info.name.starts_with("kernel.subgroup.");
-}
-
-bool workitems_meet(const Module& module, OpId kernel) {
-  const uint64_t lanes = subgroup_lanes(module, kernel);
-  bool found = false;
-  for_each_nested(module, kernel, [&](OpId op) {
-    found = found || is_meeting(module, op, lanes) || calls_meeting(module, op, lanes);
-  });
-  return found;
 }
 
 bool has_loops_in_step(const Module& module, OpId kernel, const WorkgroupSize& size) {

@@ -5,7 +5,8 @@
 // slot for each workitem; what is the same for all workitems is computed once, between the parts.
 // Structured control that a meeting stands in is uniform, so it goes around whole parts; so do
 // loops that gain by it (item_strides.h), whose last rounds are not for all workitems when they
-// lag.
+// lag. Where only the lanes of one subgroup are sure to go the same way, or to go on after an exit,
+// the subgroups run such parts one after the other.
 #pragma once
 
 #include <array>
@@ -25,26 +26,31 @@ namespace loom {
 
 struct GroupPart {
   enum class Kind : uint8_t {
-    Items,    // operations that each workitem runs by itself
-    Uniform,  // one operation that is run once
-    Meeting,  // one collective of the workgroup, or a barrier
-    For,      // a loop around `inner` that all workitems run in step
-    If,       // a choice between `inner` and `other`
+    Items,      // operations that each workitem runs by itself
+    Uniform,    // one operation that is run once
+    Meeting,    // one collective, or a barrier
+    For,        // a loop around the first way that all run in step
+    While,      // the same around the first way, which decides, and the second one
+    If,         // a choice between the first and the second way
+    Switch,     // a choice between all ways
+    Exit,       // all go the first way and end, or none
+    Leave,      // those that end do what is in `ops`; only within Subgroups
+    Subgroups,  // the first way, for each subgroup by itself
   };
   Kind kind = Kind::Items;
-  OpId op;                      // of all but Items
+  OpId op;                      // of all but Items, Leave and Subgroups
   int64_t lag = 0;              // For: how much more the loop's number is one workitem further in x
-  std::vector<OpId> ops;        // of Items
-  std::vector<OpId> again;      // Items: what is computed again in front of `ops`
-  std::vector<ValueId> reads;   // Items: from slots, in first-use order
-  std::vector<ValueId> writes;  // Items: to slots
-  std::vector<GroupPart> inner;
-  std::vector<GroupPart> other;
+  std::vector<OpId> ops;        // of Items and Leave
+  std::vector<OpId> again;      // with ops: what is computed again in front of them
+  std::vector<ValueId> reads;   // with ops: from slots, in first-use order
+  std::vector<ValueId> writes;  // with ops: to slots
+  // The regions of `op`, in order; missing ones are empty.
+  std::vector<std::vector<GroupPart>> ways;
 
   // The part of items that passes on what the loop carries, if one is the last of the round.
   const GroupPart* yielding() const {
-    const bool yields = kind == Kind::For && !inner.empty() && inner.back().kind == Kind::Items;
-    return yields ? &inner.back() : nullptr;
+    if (kind != Kind::For || ways[0].empty()) return nullptr;
+    return ways[0].back().kind == Kind::Items ? &ways[0].back() : nullptr;
   }
 };
 
@@ -58,18 +64,11 @@ struct GroupPlan {
   // of workitems are cheaper made than kept, and LLVM sees how they grow.
   std::unordered_map<uint32_t, OpId> again;
   std::unordered_map<uint32_t, size_t> again_rank;  // their order, by OpId index
+  bool leaves = false;                              // some part is a Leave
 
   // What to run, in order, for a value to be there, as far as it is computed again.
   std::vector<OpId> chain(const Module& module, std::span<const ValueId> values) const;
 };
-
-// The lanes of the kernel's subgroups: what its target record says, else 1.
-uint64_t subgroup_lanes(const Module& module, OpId kernel);
-// A collective of subgroups.
-bool is_subgroup_collective(OpKind kind);
-
-// Whether the kernel's workitems meet anywhere, calls that are inlined included.
-bool workitems_meet(const Module& module, OpId kernel);
 
 // Whether some loop of the kernel gains by being run in step.
 bool has_loops_in_step(const Module& module, OpId kernel, const WorkgroupSize& size);

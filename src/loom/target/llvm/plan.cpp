@@ -10,6 +10,7 @@
 #include "loom/ir/walk.h"
 #include "loom/target/llvm/exact.h"
 #include "loom/target/llvm/llvm_types.h"
+#include "loom/target/llvm/meetings.h"
 #include "loom/target/llvm/op_checks.h"
 #include "loom/target/llvm/view_layout.h"
 
@@ -379,15 +380,15 @@ bool Planner::scan(OpId root) {
 bool Planner::plan_meetings(KernelPlan& kernel) {
   const auto items = kernel.items();
   if (items == 1u) return true;
-  bool exits = false;
-  for_each_nested(module_, kernel.kernel,
-                  [&](OpId op) { exits = exits || module_.op(op).kind == KernelExit; });
   GroupRefusal refusal;
   const auto fits = [&] {
     return *items * (slot_bytes(*kernel.group) + kernel.private_bytes) + kernel.workgroup_bytes <=
            kMaxPrivateBytes;
   };
   if (!workitems_meet(module_, kernel.kernel)) {
+    bool exits = false;
+    for_each_nested(module_, kernel.kernel,
+                    [&](OpId op) { exits = exits || module_.op(op).kind == KernelExit; });
     if (!items || *items > kMaxMeetingItems || exits ||
         !has_loops_in_step(module_, kernel.kernel, kernel.size)) {
       kernel.guard = find_guard(module_, kernel.kernel, kernel.size);
@@ -401,7 +402,6 @@ bool Planner::plan_meetings(KernelPlan& kernel) {
   if (*items > kMaxMeetingItems) {
     return reject(kernel.kernel, "with a barrier and more than 1024 workitems in a workgroup");
   }
-  if (exits) return reject(kernel.kernel, "with a barrier and kernel.exit");
   kernel.group = plan_group(module_, kernel.kernel, kernel.size, refusal);
   if (!kernel.group) return reject(refusal.op, refusal.detail);
   return fits() || reject(kernel.kernel, "with more than 1 MiB of values across its barriers");

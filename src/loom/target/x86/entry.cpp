@@ -86,10 +86,9 @@ class Entry : public KernelQueries, public ItemLoops {
   llvm::BasicBlock* end_block() override { return done_; }
   void each_item(const std::function<void(llvm::Value* flat)>& body) override;
   llvm::Value* along_x() override { return item_[0]; }
-  void at_first_item() override {
-    item_.fill(builder_.getInt64(0));
-    flat_ = builder_.getInt64(0);
-  }
+  void each_item_of(llvm::Value* begin, llvm::Value* end, uint64_t most,
+                    const std::function<void(llvm::Value* flat)>& body) override;
+  void at_item(llvm::Value* flat) override;
   uint64_t most_along_x() const override { return plan_.size[0].value_or(1) - 1; }
 
  private:
@@ -324,6 +323,28 @@ void Entry::each_item(const std::function<void(llvm::Value* flat)>& body) {
   }
   b.CreateBr(done);
   b.SetInsertPoint(done);
+}
+
+void Entry::at_item(llvm::Value* flat) {
+  auto& b = builder_;
+  flat_ = flat;
+  item_ = {flat, b.getInt64(0), b.getInt64(0)};
+  if (plan_.size[1] == 1u && plan_.size[2] == 1u) return;
+  item_[0] = b.CreateURem(flat, size(0));
+  llvm::Value* const row = b.CreateUDiv(flat, size(0));
+  item_[1] = b.CreateURem(row, size(1));
+  item_[2] = b.CreateUDiv(row, size(1));
+}
+
+void Entry::each_item_of(llvm::Value* begin, llvm::Value* end, uint64_t most,
+                         const std::function<void(llvm::Value* flat)>& body) {
+  const Loop loop = open_loop(begin, end);
+  at_item(loop.counter);
+  item_end_ = block();
+  body(flat_);
+  builder_.CreateBr(item_end_);
+  builder_.SetInsertPoint(item_end_);
+  mark_apart(*loop.body, *close_loop(loop), most);
 }
 
 // All workitems of one workgroup.

@@ -6,6 +6,7 @@
 
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
+#include "loom/target/llvm/meetings.h"
 #include "loom/target/x86/subgroups.h"
 
 namespace loom {
@@ -30,6 +31,9 @@ class Parts {
   void emit() {
     allocate_slots();
     emit(plan_.parts);
+    if (end_ == nullptr) return;
+    builder_.CreateBr(end_);
+    builder_.SetInsertPoint(end_);
   }
 
  private:
@@ -43,6 +47,8 @@ class Parts {
         slots.back()->setAlignment(llvm::Align(64));
       }
     }
+    if (!plan_.leaves) return;
+    here_ = builder_.CreateAlloca(llvm::ArrayType::get(builder_.getInt1Ty(), items_));
   }
   bool in_slot(ValueId value) const { return plan_.slots.contains(value.index()); }
 
@@ -65,10 +71,11 @@ class Parts {
     const auto& slots = slots_.at(value.index());
     for (size_t i = 0; i < slots.size(); ++i) builder_.CreateStore(parts[i], place(slots[i], flat));
   }
-  // What a uniform value is: that of the first workitem.
+  // What a uniform value is: that of the first workitem that is there.
   void bring_up(ValueId value) {
-    loops_.at_first_item();
-    const Values parts = load(value, builder_.getInt64(0));
+    llvm::Value* const first = team_ ? team_->first : builder_.getInt64(0);
+    loops_.at_item(first);
+    const Values parts = load(value, first);
     if (in_slot(value)) lowering_.set_components(value, parts);
   }
   // Moves values to slots, for each workitem all at once.
@@ -97,8 +104,23 @@ class Parts {
         case GroupPart::Kind::For:
           emit_for(part);
           break;
+        case GroupPart::Kind::While:
+          emit_while(part);
+          break;
         case GroupPart::Kind::If:
           emit_if(part);
+          break;
+        case GroupPart::Kind::Switch:
+          emit_switch(part);
+          break;
+        case GroupPart::Kind::Exit:
+          emit_exit(part);
+          break;
+        case GroupPart::Kind::Leave:
+          emit_leave(part);
+          break;
+        case GroupPart::Kind::Subgroups:
+          emit_subgroups(part);
           break;
       }
     }
@@ -119,8 +141,21 @@ class Parts {
                                    b.getInt64(static_cast<uint64_t>(lag_->stride)), "", true, true),
                        "", false, true);
   }
-  // All workitems but those that are behind the end of the loop around.
+  // All workitems but those that are behind the end of the loop around; of the subgroup that runs
+  // by itself, if one does, those that did not leave.
   void each_active(const std::function<void(llvm::Value* flat)>& body) {
+    if (team_) {
+      return loops_.each_item_of(team_->begin, team_->end, lanes_, [&](llvm::Value* flat) {
+        if (!team_->left) return body(flat);
+        llvm::BasicBlock* const inside = block();
+        llvm::BasicBlock* const after = block();
+        builder_.CreateCondBr(is_here(flat), inside, after);
+        builder_.SetInsertPoint(inside);
+        body(flat);
+        builder_.CreateBr(after);
+        builder_.SetInsertPoint(after);
+      });
+    }
     loops_.each_item([&](llvm::Value* flat) {
       if (!lag_) return body(flat);
       auto& b = builder_;
@@ -141,11 +176,14 @@ class Parts {
     });
   }
 
+  void fetch(const GroupPart& part, llvm::Value* flat) {
+    for (const OpId op : part.again) lowering_.lower_whole(op);
+    for (const ValueId value : part.reads) lowering_.set_components(value, load(value, flat));
+  }
   void emit_items(const GroupPart& part, std::span<const ValueId> from,
                   std::span<const ValueId> to) {
     each_active([&](llvm::Value* flat) {
-      for (const OpId op : part.again) lowering_.lower_whole(op);
-      for (const ValueId value : part.reads) lowering_.set_components(value, load(value, flat));
+      fetch(part, flat);
       for (const OpId op : part.ops) lowering_.lower_whole(op);
       for (const ValueId value : part.writes) store(value, lowering_.components(value), flat);
       move(from, to, flat);
@@ -199,7 +237,8 @@ class Parts {
     // The distance that is left is compared, so that the next value is never past the domain.
     const auto close = [&](llvm::PHINode* number, llvm::BasicBlock* head) {
       const GroupPart* const last = part.yielding();
-      emit(std::span(part.inner).first(part.inner.size() - (last == nullptr ? 0 : 1)));
+      const std::span inner(part.ways[0]);
+      emit(inner.first(inner.size() - (last == nullptr ? 0 : 1)));
       if (last != nullptr) {
         emit_items(*last, yielded(body), carried);
       } else {
@@ -233,34 +272,138 @@ class Parts {
     move(carried, results_of(part.op));
   }
 
+  // What the regions yield goes to the operation's results.
+  void emit_ways(const GroupPart& part, std::span<llvm::BasicBlock* const> ways) {
+    llvm::BasicBlock* const exit = block();
+    const std::vector<ValueId> results = results_of(part.op);
+    for (unsigned i = 0; i < part.ways.size(); ++i) {
+      builder_.SetInsertPoint(ways[i]);
+      emit(part.ways[i]);
+      const RegionId region = module_.op_region(part.op, i);
+      if (module_.region(region).has_body) move(yielded(region), results);
+      builder_.CreateBr(exit);
+    }
+    builder_.SetInsertPoint(exit);
+  }
   void emit_if(const GroupPart& part) {
-    auto& b = builder_;
     const ValueId condition = module_.operand(part.op, 0);
     bring_up(condition);
-    llvm::BasicBlock* const then_block = block();
-    llvm::BasicBlock* const else_block = block();
-    llvm::BasicBlock* const exit = block();
-    b.CreateCondBr(lowering_.components(condition)[0], then_block, else_block);
-    const std::vector<ValueId> results = results_of(part.op);
-    b.SetInsertPoint(then_block);
-    emit(part.inner);
-    move(yielded(module_.op_region(part.op, region_slot(ScfIf, "then"))), results);
-    b.CreateBr(exit);
-    b.SetInsertPoint(else_block);
-    const RegionId other = module_.op_region(part.op, region_slot(ScfIf, "else"));
-    if (module_.region(other).has_body) {
-      emit(part.other);
-      move(yielded(other), results);
+    llvm::BasicBlock* const ways[] = {block(), block()};
+    builder_.CreateCondBr(lowering_.components(condition)[0], ways[0], ways[1]);
+    emit_ways(part, ways);
+  }
+  void emit_switch(const GroupPart& part) {
+    auto& b = builder_;
+    const ValueId selector = module_.operand(part.op, 0);
+    bring_up(selector);
+    const auto keys = module_.attr(part.op, attr_slot(ScfSwitch, "keys")).ints;
+    std::vector<llvm::BasicBlock*> ways;
+    for (size_t i = 0; i <= keys.size(); ++i) ways.push_back(block());
+    llvm::SwitchInst* const choice = b.CreateSwitch(lowering_.components(selector)[0], ways.back(),
+                                                    static_cast<unsigned>(keys.size()));
+    for (size_t i = 0; i < keys.size(); ++i) {
+      choice->addCase(b.getInt64(static_cast<uint64_t>(keys[i])), ways[i]);
     }
-    b.CreateBr(exit);
+    emit_ways(part, ways);
+  }
+
+  // The values of the condition go to the second region, and out of the loop.
+  void emit_while(const GroupPart& part) {
+    auto& b = builder_;
+    const RegionId before = module_.op_region(part.op, region_slot(ScfWhile, "before"));
+    const RegionId body = module_.op_region(part.op, region_slot(ScfWhile, "body"));
+    const auto decided = module_.operands(module_.region(before).last);
+    llvm::BasicBlock* const round = block();
+    llvm::BasicBlock* const inside = block();
+    llvm::BasicBlock* const exit = block();
+    move(module_.operands(part.op), module_.args(before));
+    b.CreateBr(round);
+    b.SetInsertPoint(round);
+    emit(part.ways[0]);
+    bring_up(decided[0]);
+    b.CreateCondBr(lowering_.components(decided[0])[0], inside, exit);
+    b.SetInsertPoint(inside);
+    move(decided.subspan(1), module_.args(body));
+    emit(part.ways[1]);
+    move(yielded(body), module_.args(before));
+    b.CreateBr(round);
     b.SetInsertPoint(exit);
+    move(decided.subspan(1), results_of(part.op));
+  }
+
+  // --- early exits ------------------------------------------------------------------------------
+
+  // All of the workgroup, or of the subgroup that runs by itself, end or none.
+  void emit_exit(const GroupPart& part) {
+    const ValueId condition = module_.operand(part.op, 0);
+    bring_up(condition);
+    llvm::BasicBlock* const leaving = block();
+    llvm::BasicBlock* const staying = block();
+    builder_.CreateCondBr(lowering_.components(condition)[0], leaving, staying);
+    builder_.SetInsertPoint(leaving);
+    emit(part.ways[0]);
+    if (!team_ && end_ == nullptr) end_ = block();
+    builder_.CreateBr(team_ ? team_->done : end_);
+    builder_.SetInsertPoint(staying);
+  }
+
+  llvm::Value* is_here(llvm::Value* flat) {
+    return builder_.CreateLoad(builder_.getInt1Ty(), place(here_, flat));
+  }
+  void emit_leave(const GroupPart& part) {
+    auto& b = builder_;
+    const OpId op = part.ops[0];
+    each_active([&](llvm::Value* flat) {
+      fetch(part, flat);
+      llvm::Value* const ends = lowering_.components(module_.operand(op, 0))[0];
+      b.CreateStore(b.CreateNot(ends), place(here_, flat));
+      lowering_.lower_whole(op);
+    });
+    team_->left = true;
+    // The first one that is left; where there is none, the subgroup is done.
+    llvm::Value* const end = team_->end;
+    team_->first = over(b.CreateSub(end, team_->begin), end, [&](llvm::Value* n, llvm::Value* so) {
+      llvm::Value* const flat = b.CreateAdd(team_->begin, n);
+      llvm::Value* const least = b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, so, flat);
+      return b.CreateSelect(is_here(flat), least, so);
+    });
+    llvm::BasicBlock* const going = block();
+    b.CreateCondBr(b.CreateICmpEQ(team_->first, end), team_->done, going);
+    b.SetInsertPoint(going);
+  }
+
+  // A subgroup that runs by itself: the workitems [begin, end).
+  struct Team {
+    llvm::Value* begin;
+    llvm::Value* end;
+    llvm::Value* first;      // that is there
+    llvm::BasicBlock* done;  // where those go that leave
+    bool left;               // some may have left
+  };
+  void emit_subgroups(const GroupPart& part) {
+    auto& b = builder_;
+    const auto zero = [&] { return b.getInt64(0); };
+    over(b.getInt64((items_ + lanes_ - 1) / lanes_), zero(), [&](llvm::Value* n, llvm::Value* so) {
+      llvm::Value* const begin = b.CreateMul(n, b.getInt64(lanes_), "", true, true);
+      llvm::Value* const full = b.CreateAdd(begin, b.getInt64(lanes_), "", true, true);
+      llvm::Value* const end =
+          items_ % lanes_ == 0
+              ? full
+              : b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, full, b.getInt64(items_));
+      team_ = Team{begin, end, begin, block(), false};
+      emit(part.ways[0]);
+      b.CreateBr(team_->done);
+      b.SetInsertPoint(team_->done);
+      team_.reset();
+      return so;
+    });
   }
 
   // --- meetings ---------------------------------------------------------------------------------
 
-  // A loop over all workitems, forward or backward, that carries one value.
-  llvm::Value* fold(llvm::Value* initial, bool reverse,
-                    const std::function<llvm::Value*(llvm::Value* flat, llvm::Value* sum)>& step) {
+  using Step = std::function<llvm::Value*(llvm::Value* number, llvm::Value* so_far)>;
+  // A loop over the numbers from 0 to below `end`, which is not 0, that carries one value.
+  llvm::Value* over(llvm::Value* end, llvm::Value* initial, const Step& step) {
     auto& b = builder_;
     llvm::BasicBlock* const before = b.GetInsertBlock();
     llvm::BasicBlock* const round = block();
@@ -271,15 +414,21 @@ class Parts {
     llvm::PHINode* const sum = b.CreatePHI(initial->getType(), 2);
     count->addIncoming(b.getInt64(0), before);
     sum->addIncoming(initial, before);
-    llvm::Value* const flat = reverse ? b.CreateSub(b.getInt64(items_ - 1), count) : count;
-    llvm::Value* const next_sum = step(flat, sum);
+    llvm::Value* const next_sum = step(count, sum);
     llvm::Value* const next = b.CreateAdd(count, b.getInt64(1), "", true, true);
     llvm::BasicBlock* const latch = b.GetInsertBlock();
-    b.CreateCondBr(b.CreateICmpULT(next, b.getInt64(items_)), round, exit);
+    b.CreateCondBr(b.CreateICmpULT(next, end), round, exit);
     count->addIncoming(next, latch);
     sum->addIncoming(next_sum, latch);
     b.SetInsertPoint(exit);
     return next_sum;
+  }
+  // The same over all workitems, forward or backward.
+  llvm::Value* fold(llvm::Value* initial, bool reverse, const Step& step) {
+    return over(builder_.getInt64(items_), initial, [&](llvm::Value* count, llvm::Value* sum) {
+      llvm::Value* const last = builder_.getInt64(items_ - 1);
+      return step(reverse ? builder_.CreateSub(last, count) : count, sum);
+    });
   }
 
   void emit_meeting(OpId op) {
@@ -314,7 +463,10 @@ class Parts {
         module_, items_, lanes_, builder_, lowering_,
         [&](ValueId value, llvm::Value* flat) { return load(value, flat)[0]; },
         [&](ValueId value, llvm::Value* from, llvm::Value* flat) { store(value, {from}, flat); });
-    loops_.each_item([&](llvm::Value* flat) { subgroups.emit(op, flat); });
+    if (team_ && team_->left) {
+      subgroups.after_exits(team_->first, [&](llvm::Value* flat) { return is_here(flat); });
+    }
+    each_active([&](llvm::Value* flat) { subgroups.emit(op, flat); });
   }
 
   CombiningKind combining(OpId op) const {
@@ -369,7 +521,10 @@ class Parts {
   BodyLowering& lowering_;
   ItemLoops& loops_;
   std::unordered_map<uint32_t, std::vector<llvm::AllocaInst*>> slots_;
+  llvm::AllocaInst* here_ = nullptr;  // by workitem: it did not leave
+  llvm::BasicBlock* end_ = nullptr;   // behind all parts, where an exit needs it
   std::optional<Lag> lag_;
+  std::optional<Team> team_;
 };
 
 }  // namespace

@@ -15,11 +15,14 @@ class ItemLoops {
   // Emits loops over all workitems, x innermost, around what `body` emits; `flat` is the number of
   // the workitem, x fastest.
   virtual void each_item(const std::function<void(llvm::Value* flat)>& body) = 0;
+  // The same for the workitems [begin, end), at least one and at most `most`.
+  virtual void each_item_of(llvm::Value* begin, llvm::Value* end, uint64_t most,
+                            const std::function<void(llvm::Value* flat)>& body) = 0;
   // Within `body`: the workitem's place along x.
   virtual llvm::Value* along_x() = 0;
   virtual uint64_t most_along_x() const = 0;
-  // What follows is computed for the first workitem.
-  virtual void at_first_item() = 0;
+  // What follows is computed for that workitem.
+  virtual void at_item(llvm::Value* flat) = 0;
 };
 
 // Emits the parts at the builder's insertion point, between begin_kernel() and end_kernel() of the

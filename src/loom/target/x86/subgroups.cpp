@@ -3,6 +3,8 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Intrinsics.h>
 
+#include <bit>
+
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
 
@@ -24,8 +26,14 @@ std::optional<uint64_t> number(const Module& module, OpId op, std::string_view n
 
 }  // namespace
 
-// A loop over the lanes of the subgroup, forward or backward, that carries one value. A lane that
-// the last subgroup lacks does not exist.
+// A lane that the last subgroup lacks does not exist, nor does one that left.
+llvm::Value* Subgroups::exists(llvm::Value* flat) {
+  llvm::Value* const inside = builder_.CreateICmpULT(flat, builder_.getInt64(items_));
+  if (!is_here_) return inside;
+  return builder_.CreateAnd(inside, is_here_(builder_.CreateSelect(inside, flat, flat_)));
+}
+
+// A loop over the lanes of the subgroup, forward or backward, that carries one value.
 llvm::Value* Subgroups::over_lanes(llvm::Value* initial, bool reverse, const Step& step) {
   auto& b = builder_;
   llvm::Function* const function = b.GetInsertBlock()->getParent();
@@ -40,8 +48,7 @@ llvm::Value* Subgroups::over_lanes(llvm::Value* initial, bool reverse, const Ste
   so_far->addIncoming(initial, before);
   llvm::Value* const lane = reverse ? b.CreateSub(b.getInt64(lanes_ - 1), count) : count;
   llvm::Value* const other = b.CreateAdd(first_, lane);
-  llvm::Value* const exists = b.CreateICmpULT(other, b.getInt64(items_));
-  llvm::Value* const next_value = step(other, lane, exists, so_far);
+  llvm::Value* const next_value = step(other, lane, exists(other), so_far);
   llvm::Value* const next = b.CreateAdd(count, b.getInt64(1), "", true, true);
   count->addIncoming(next, b.GetInsertBlock());
   so_far->addIncoming(next_value, b.GetInsertBlock());
@@ -141,7 +148,11 @@ void Subgroups::shuffle(OpId op) {
   llvm::Value* const source = b.CreateAdd(first_, from);
   llvm::Value* valid = b.CreateICmpSGE(from, base);
   valid = b.CreateAnd(valid, b.CreateICmpSLT(from, b.CreateAdd(base, width)));
-  valid = b.CreateAnd(valid, b.CreateICmpULT(source, b.getInt64(items_)));
+  // A group of lanes may reach past a subgroup that holds no whole number of them.
+  if (!std::has_single_bit(lanes_)) {
+    valid = b.CreateAnd(valid, b.CreateICmpULT(from, b.getInt64(lanes_)));
+  }
+  valid = b.CreateAnd(valid, exists(source));
   store_(module_.result(op), member(operand, source, valid), flat_);
   store_(module_.result(op, 1), valid, flat_);
 }
@@ -204,11 +215,12 @@ void Subgroups::emit(OpId op, llvm::Value* flat) {
     case KernelSubgroupBroadcast: {
       llvm::Value* const lane = b.CreateSExt(load_(module_.operand(op, 1), flat_), b.getInt64Ty());
       llvm::Value* const source = b.CreateAdd(first_, lane);
-      llvm::Value* const exists = b.CreateICmpULT(source, b.getInt64(items_));
-      return store_(module_.result(op), member(module_.operand(op, 0), source, exists), flat_);
+      return store_(module_.result(op), member(module_.operand(op, 0), source, exists(source)),
+                    flat_);
     }
     case KernelSubgroupBroadcastFirst:
-      return store_(module_.result(op), load_(module_.operand(op, 0), first_), flat_);
+      return store_(module_.result(op),
+                    load_(module_.operand(op, 0), is_here_ ? first_here_ : first_), flat_);
     case KernelSubgroupVoteAny:
     case KernelSubgroupVoteAll:
       return vote(op);

@@ -25,6 +25,14 @@ class Subgroups {
         load_(std::move(load)),
         store_(std::move(store)) {}
 
+  // Some workitems left before: `first` is the first of the subgroup that is still there, and
+  // `is_here` says it of any one of the workgroup.
+  using IsHere = std::function<llvm::Value*(llvm::Value* flat)>;
+  void after_exits(llvm::Value* first, IsHere is_here) {
+    first_here_ = first;
+    is_here_ = std::move(is_here);
+  }
+
   // What the workitem `flat` gets of the collective.
   void emit(OpId op, llvm::Value* flat);
 
@@ -33,6 +41,7 @@ class Subgroups {
                                           llvm::Value* exists, llvm::Value* so_far)>;
   llvm::Value* over_lanes(llvm::Value* initial, bool reverse, const Step& step);
   llvm::Value* cluster(OpId op, llvm::Value* lane);
+  llvm::Value* exists(llvm::Value* flat);
   llvm::Value* member(ValueId value, llvm::Value* flat, llvm::Value* exists);
   llvm::Value* same_bits(llvm::Value* a, llvm::Value* b);
   void combine(OpId op);
@@ -47,9 +56,11 @@ class Subgroups {
   BodyLowering& lowering_;
   Load load_;
   Store store_;
-  llvm::Value* flat_ = nullptr;   // of the workitem
-  llvm::Value* lane_ = nullptr;   // in its subgroup
-  llvm::Value* first_ = nullptr;  // workitem of its subgroup
+  IsHere is_here_;                     // none where all are there
+  llvm::Value* first_here_ = nullptr;  // with is_here_
+  llvm::Value* flat_ = nullptr;        // of the workitem
+  llvm::Value* lane_ = nullptr;        // in its subgroup
+  llvm::Value* first_ = nullptr;       // workitem of its subgroup
 };
 
 }  // namespace loom
