@@ -103,7 +103,7 @@ TEST(BatchedProducts, MatricesOfBytesAreExact) {
 TEST(BatchedProducts, WeightsInBlocksMatchDoubles) {
   for (const bool nibbles : {false, true}) {
     const std::string type = nibbles ? "q4_0" : "q8_0";
-    for (const Shape& s : {Shape{1, 1, 32}, Shape{13, 17, 416}}) {
+    for (const Shape& s : {Shape{1, 1, 32}, Shape{13, 17, 160}, Shape{35, 17, 416}}) {
       for (const Strides& strides : strides_of(s, 32)) {
         SCOPED_TRACE(type + " " + std::to_string(s.k) + ", " + std::to_string(strides.b));
         const Batch batch{s, strides, 1, s.k};

@@ -36,6 +36,7 @@ class Kernel {
     inputs.push_back(load(file));
     std::vector<LinkInput> libraries;
     libraries.push_back(load("blocks.loom"));
+    libraries.push_back(load("gemm_blocks.loom"));
     libraries.push_back(load("gemm_parts.loom"));
     libraries.push_back(load("gemv_parts.loom"));
     LinkOptions options;
