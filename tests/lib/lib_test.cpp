@@ -2,14 +2,17 @@
 // computed here. The check cases beside the kernels say the same to Loom's own test runner.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <functional>
 #include <random>
 
 #include "loom/base/file.h"
 #include "loom/diag/render.h"
 #include "loom/interp/interp.h"
+#include "loom/link/link.h"
 #include "loom/link/load.h"
 
 namespace loom {
@@ -45,6 +48,28 @@ std::string problems(const Diagnostics& diagnostics) {
   std::string out;
   for (const Diagnostic& d : diagnostics.all()) out += diag_code(d.id) + " " + d.message() + "\n";
   return out;
+}
+
+// Whatever set of files a program takes as inputs: no two of them define one name.
+TEST(Library, AllFilesAreInputsOfOneModule) {
+  SourceFiles files;
+  Diagnostics diagnostics;
+  std::vector<std::filesystem::path> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(LOOM_LIBRARY)) {
+    if (entry.path().extension() == ".loom") paths.push_back(entry.path());
+  }
+  std::ranges::sort(paths);
+  ASSERT_GT(paths.size(), 20u);
+  std::vector<LinkInput> inputs;
+  for (const std::filesystem::path& path : paths) {
+    auto text = read_file(path.string());
+    ASSERT_TRUE(text.has_value()) << path;
+    auto module = load_module(files, std::move(*text), path.string(), diagnostics);
+    ASSERT_TRUE(module.has_value()) << problems(diagnostics);
+    inputs.push_back({std::move(*module), path.string()});
+  }
+  const auto module = link(inputs, LibraryIndex(std::vector<LinkInput>()), {}, diagnostics);
+  EXPECT_TRUE(module.has_value()) << problems(diagnostics);
 }
 
 struct Activation {
