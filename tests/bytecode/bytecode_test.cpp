@@ -136,6 +136,27 @@ TEST(Bytecode, StrippedFormsOfRenamedAndMovedTextAreEqual) {
   EXPECT_EQ(back->name_of(back->args(back->op_region(op, 0))[0]), "");
 }
 
+TEST(Bytecode, ChecksKeepTheirPlacesWhenAsked) {
+  SourceFiles files;
+  auto module = parse(files, "a.loom",
+                      "func.def public @f(%a: index, %good: i1) -> (index) {\n"
+                      "  %b = index.add %a, %a : index\n"
+                      "  kernel.assert %good : i1\n"
+                      "  %c = sanitizer.assert.value %b [gt(%b, 0)] : index\n"
+                      "  func.return %c : index\n}\n");
+  ASSERT_TRUE(module);
+  auto back = read(files, write_bytecode(*module, {.strip = true, .keep_check_places = true}));
+  ASSERT_TRUE(back);
+  std::vector<uint32_t> lines;
+  for_each_nested(*back, back->symbol("f"), [&](OpId op) {
+    const Location at = back->location(op);
+    if (!at.valid()) return;
+    lines.push_back(at.line);
+    EXPECT_EQ(back->files().file(at.file).path, "a.loom");
+  });
+  EXPECT_EQ(lines, (std::vector<uint32_t>{3, 4}));
+}
+
 TEST(Bytecode, DeferredBodiesOpenWhenAsked) {
   SourceFiles files;
   auto module = parse(files, everything_path(), read_text(everything_path()));

@@ -34,17 +34,18 @@ TEST(Checks, ThatFailEndTheKernelWithAReport) {
     for (const JitTier tier : {JitTier::Fast, JitTier::Optimized}) {
       ASSERT_TRUE(program.compute(one.buffers, tier, one.shape).has_value()) << program.problems;
       ASSERT_TRUE(program.failed.has_value()) << one.text;
-      EXPECT_NE(program.failed->find("in '@k', line "), std::string::npos) << *program.failed;
+      EXPECT_NE(program.failed->find("in '@k' at test.loom:"), std::string::npos)
+          << *program.failed;
     }
   }
 }
 
 TEST(Checks, SayWhatTheyExpect) {
   const std::pair<std::string, std::string> texts[] = {
-      {"  kernel.assert %good \"no zeros\" : i1\n", "no zeros in '@k', line 17"},
-      {"  kernel.assert %good : i1\n", "%good is false in '@k', line 17"},
+      {"  kernel.assert %good \"no zeros\" : i1\n", "no zeros in '@k' at test.loom:17:3"},
+      {"  kernel.assert %good : i1\n", "%good is false in '@k' at test.loom:17:3"},
       {"  %r = sanitizer.assert.value %v [range(%v, 1, 2)] : i32\n",
-       "range(%v, 1, 2) in '@k', line 17"}};
+       "range(%v, 1, 2) in '@k' at test.loom:17:8"}};
   for (const auto& [check, report] : texts) {
     Program program(with(check));
     ASSERT_TRUE(program.compute(storage(0), JitTier::Fast, kShape).has_value());

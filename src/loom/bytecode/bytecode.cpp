@@ -136,7 +136,7 @@ bool FileReader::read_module() {
 bool is_bytecode(std::string_view bytes) { return bytes.starts_with(kMagic); }
 
 std::string write_bytecode(const Module& module, const WriteOptions& options) {
-  SegmentWriter writer(module, options.strip);
+  SegmentWriter writer(module, options.strip, options.keep_check_places);
   std::vector<std::string> sections;
   sections.push_back(writer.encode(module.body(), {}));
   sections.push_back(encode_symbol_index(module));

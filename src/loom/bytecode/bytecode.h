@@ -26,6 +26,8 @@ struct WriteOptions {
   // Leaves out what does not change the meaning: locations, sources, comments, blank lines and SSA
   // names. Needs every kernel body to be opened.
   bool strip = false;
+  // With `strip`: keeps the places of checks (kernel.assert, sanitizer.*), which failures report.
+  bool keep_check_places = false;
 };
 
 // Encodes the module. A kernel body that is still deferred is copied as it stands.

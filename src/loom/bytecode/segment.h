@@ -26,7 +26,8 @@ std::vector<ValueId> signature_values(const Module& module, RegionId region);
 // Encodes segments of one module; tables are reused between them.
 class SegmentWriter {
  public:
-  SegmentWriter(const Module& module, bool strip);
+  // As WriteOptions say.
+  SegmentWriter(const Module& module, bool strip, bool keep_check_places);
   ~SegmentWriter();
   // `outer` are the values that the operations may use besides their own.
   std::string encode(RegionId region, std::span<const ValueId> outer);

@@ -48,7 +48,8 @@ bool is_inline(const Module& module, OpId op, unsigned index) {
 }  // namespace
 
 struct SegmentWriter::State {
-  State(const Module& source, bool strip_names) : module(source), strip(strip_names) {}
+  State(const Module& source, bool strip_names, bool keep_check_places)
+      : module(source), strip(strip_names), check_places(keep_check_places) {}
 
   uint32_t string(StringId id) { return strings.add(id.index()); }
   uint64_t optional_string(StringId id) { return id.valid() ? string(id) + uint64_t{1} : 0; }
@@ -75,6 +76,7 @@ struct SegmentWriter::State {
 
   const Module& module;
   const bool strip;
+  const bool check_places;
   LocalTable strings, values, kinds, files;
   LocalTable types, attrs;  // to constant numbers
   ByteWriter constants;
@@ -236,7 +238,8 @@ void SegmentWriter::State::op(OpId id) {
   const Op& o = module.op(id);
   const OpInfo& info = op_info(o.kind);
   const Location at = module.location(id);
-  const bool located = !strip && at.valid();
+  const bool checks = o.kind == OpKind::KernelAssert || info.dialect == "sanitizer";
+  const bool located = (!strip || (check_places && checks)) && at.valid();
   const auto trivia = module.op_trivia.find(id.index());
   const bool commented = !strip && trivia != module.op_trivia.end();
   const auto first_value = static_cast<uint32_t>(values.used().size());
@@ -328,8 +331,8 @@ void SegmentWriter::State::clear() {
   last_line = 0;
 }
 
-SegmentWriter::SegmentWriter(const Module& module, bool strip)
-    : state_(std::make_unique<State>(module, strip)) {}
+SegmentWriter::SegmentWriter(const Module& module, bool strip, bool keep_check_places)
+    : state_(std::make_unique<State>(module, strip, keep_check_places)) {}
 SegmentWriter::~SegmentWriter() = default;
 
 std::string SegmentWriter::encode(RegionId region, std::span<const ValueId> outer) {

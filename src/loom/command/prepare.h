@@ -14,8 +14,8 @@
 namespace loom {
 
 // A self-contained rooted module in bytecode, from which one executable entry is compiled. It holds
-// the kernel under its own symbol with everything it reaches, and neither locations, comments nor
-// SSA names, so equal requests are equal bytes.
+// the kernel under its own symbol with everything it reaches, and neither comments, SSA names nor
+// locations but those of checks, which a failure reports; so equal requests are equal bytes.
 struct KernelRequest {
   uint32_t ordinal = 0;     // first-use number over the plan: kernel-<ordinal>.loombc
   std::string symbol;       // without '@'

@@ -201,11 +201,12 @@ std::optional<KernelRequest> make_request(PassContext& of_module, const RequestC
     copy = request.region(request.body()).first;
   }
   restore_private_names(request);
-  return KernelRequest{.ordinal = 0,
-                       .symbol = std::string(symbol_text(module, of.kernel)),
-                       .export_name = std::string(export_name(module, of.kernel)),
-                       .bytecode = write_bytecode(request, {.strip = true}),
-                       .located = located ? write_bytecode(request) : std::string()};
+  return KernelRequest{
+      .ordinal = 0,
+      .symbol = std::string(symbol_text(module, of.kernel)),
+      .export_name = std::string(export_name(module, of.kernel)),
+      .bytecode = write_bytecode(request, {.strip = true, .keep_check_places = true}),
+      .located = located ? write_bytecode(request) : std::string()};
 }
 
 }  // namespace loom

@@ -49,7 +49,9 @@ void BodyLowering::check(OpId op, llvm::Value* holds, const std::string& detail)
   b.SetInsertPoint(telling);
   std::string text = detail;
   if (kernel_.valid()) text += fmt::format(" in '@{}'", symbol_text(module_, kernel_));
-  if (module_.location(op).valid()) text += fmt::format(", line {}", module_.location(op).line);
+  if (const Location at = module_.location(op); at.valid()) {
+    text += fmt::format(" at {}:{}:{}", module_.files().file(at.file).path, at.line, at.column);
+  }
   llvm::Value* const args =
       queries_ != nullptr ? queries_->arguments() : llvm::ConstantPointerNull::get(b.getPtrTy());
   b.CreateCall(callee, {args, b.CreateGlobalString(text)});
