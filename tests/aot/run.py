@@ -6,6 +6,7 @@
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -208,6 +209,20 @@ class Made(unittest.TestCase):
                      f"{folder}/made/libodd.so", f"-Wl,-rpath,{folder}/made", "-o", "tiny"],
                     self.folder)
                 self.assertEqual(run(["./tiny"], self.folder).stdout.strip(), expected)
+
+    def test_a_level_above_the_psabi_has_dot_products(self):
+        levels = ["x86-64", "x86-64-v4", "x86-64-v4-dot"]
+        compile_library(self.folder, "dots", library_files("gemv_narrow"), "--root=@gemv_i8",
+                        f"--levels={','.join(levels)}")
+        run([OPTIONS.cc, "-std=c99", *WARNINGS, "-I.", os.path.join(HERE, "dots.c"),
+             "made/libdots.so", "-Wl,-rpath,$ORIGIN/made", "-o", "dots"], self.folder)
+        lines = run(["./dots", *levels], self.folder).stdout.splitlines()
+        self.assertEqual([line.split()[-1] for line in lines], levels)
+        self.assertEqual(lines[0], "ran x86-64")
+        code = run(["objdump", "-d", "made/libdots.so"], self.folder).stdout
+        parts = dict(re.findall(r"<gemv_i8\.([\w-]+)>:\n((?:.+\n)+)", code))
+        self.assertIn("vpdp", parts["x86-64-v4-dot"])
+        self.assertNotIn("vpdp", parts["x86-64-v4"])
 
     def test_requests_become_a_library(self):
         example = os.path.join(ROOT, "examples", "two_layer")

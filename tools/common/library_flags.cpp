@@ -24,7 +24,7 @@ void LibraryFlags::declare(CLI::App& app) {
   app.add_option("--levels", levels,
                  "levels of processors that a shared object has variants for, of " +
                      CLI::detail::join(level_names(), ", ") +
-                     "; all but the first of these if not stated")
+                     "; x86-64-v2 to x86-64-v4 if not stated")
       ->delimiter(',')
       ->expected(1)
       ->take_all()

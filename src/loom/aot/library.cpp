@@ -82,7 +82,8 @@ class LibraryBuilder {
 
   bool add_variants() {
     return std::ranges::all_of(options_.levels, [&](const CpuLevel* level) {
-      const X86Options target{.cpu = std::string(level->name),
+      const X86Options target{.cpu = std::string(level->cpu),
+                              .features = std::string(level->features),
                               .denormals = options_.denormals,
                               .variant = variant_ending(*level)};
       return add(options_.compile

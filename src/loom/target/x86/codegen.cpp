@@ -144,7 +144,7 @@ bool X86Codegen::Machine::describe(std::string& error) {
     return false;
   }
   std::string cpu = options.cpu.empty() ? kGenericCpu : options.cpu;
-  std::string features;
+  std::string features = options.features;
   if (cpu == "native") {
     cpu = take_message(LLVMGetHostCPUName());
     features = take_message(LLVMGetHostCPUFeatures());

@@ -20,7 +20,8 @@ struct CodegenOptions {
   DenormalMode denormals = DenormalMode::Keep;
   // The named kernel is a jump to the code that `kReplaceableTarget` points to, its own at first.
   bool replaceable = false;
-  std::string variant;  // as in X86Options
+  std::string features;  // as in X86Options
+  std::string variant;   // as in X86Options
 };
 
 // A pointer-sized variable of an object with a replaceable kernel.

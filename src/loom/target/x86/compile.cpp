@@ -48,9 +48,9 @@ std::optional<X86Options> parse_x86_target(std::string_view text, Location locat
 }
 
 std::string x86_identity(OutputForm form, const X86Options& options) {
-  return fmt::format("x86 form{} level{} denormals{} {}{}", static_cast<int>(form),
+  return fmt::format("x86 form{} level{} denormals{} {}{}{}", static_cast<int>(form),
                      options.opt_level, static_cast<int>(options.denormals),
-                     x86_cpu_identity(options.cpu), options.variant);
+                     x86_cpu_identity(options.cpu), options.features, options.variant);
 }
 
 std::optional<std::string> compile_x86(const Module& module, std::span<const OpId> kernels,
@@ -67,6 +67,7 @@ std::optional<std::string> compile_x86(const Module& module, std::span<const OpI
       .opt_level = level,
       .passes = level == 0 ? "" : fmt::format("default<O{}>", level),
       .denormals = options.denormals,
+      .features = options.features,
       .variant = options.variant,
   };
   const auto generator = X86Codegen::create(codegen, diagnostics);

@@ -15,7 +15,9 @@
 namespace loom {
 
 struct X86Options {
-  std::string cpu;    // LLVM's name; "" is generic x86-64, "native" the machine that compiles
+  std::string cpu;  // LLVM's name; "" is generic x86-64, "native" the machine that compiles
+  std::string
+      features;       // LLVM's flags of what a named `cpu` has besides: "+avx512vnni,+avx512bf16"
   int opt_level = 2;  // 0 to 3
   DenormalMode denormals = DenormalMode::Keep;
   // Not empty: the object is one of several with the same kernels (variants.h). The text stands

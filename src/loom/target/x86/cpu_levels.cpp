@@ -24,11 +24,37 @@ constexpr uint32_t kExtendedV3 = kExtendedV2 | bits({5});  // LZCNT
 constexpr uint32_t kSavesYmm = bits({1, 2});
 constexpr uint32_t kSavesZmm = kSavesYmm | bits({5, 6, 7});
 
+constexpr uint32_t kVnni = bits({11});
+constexpr uint32_t kBf16 = bits({5});
+
 constexpr CpuLevel kLevels[] = {
-    {"x86-64", 0, 0, 0, 0},
-    {"x86-64-v2", kLeaf1V2, 0, kExtendedV2, 0},
-    {"x86-64-v3", kLeaf1V3, kLeaf7V3, kExtendedV3, kSavesYmm},
-    {"x86-64-v4", kLeaf1V3, kLeaf7V4, kExtendedV3, kSavesZmm},
+    {.name = "x86-64", .cpu = "x86-64"},
+    {.name = "x86-64-v2",
+     .cpu = "x86-64-v2",
+     .leaf_1_ecx = kLeaf1V2,
+     .leaf_80000001_ecx = kExtendedV2},
+    {.name = "x86-64-v3",
+     .cpu = "x86-64-v3",
+     .leaf_1_ecx = kLeaf1V3,
+     .leaf_7_ebx = kLeaf7V3,
+     .leaf_80000001_ecx = kExtendedV3,
+     .xcr0 = kSavesYmm},
+    {.name = "x86-64-v4",
+     .cpu = "x86-64-v4",
+     .leaf_1_ecx = kLeaf1V3,
+     .leaf_7_ebx = kLeaf7V4,
+     .leaf_80000001_ecx = kExtendedV3,
+     .xcr0 = kSavesZmm},
+    // Dot products of bf16 and i8.
+    {.name = "x86-64-v4-dot",
+     .cpu = "x86-64-v4",
+     .features = "+avx512vnni,+avx512bf16",
+     .leaf_1_ecx = kLeaf1V3,
+     .leaf_7_ebx = kLeaf7V4,
+     .leaf_7_ecx = kVnni,
+     .leaf_7_1_eax = kBf16,
+     .leaf_80000001_ecx = kExtendedV3,
+     .xcr0 = kSavesZmm},
 };
 
 }  // namespace

@@ -20,10 +20,10 @@ std::string bytes_text(std::string_view bytes) {
 // What does not depend on the kernels. {0} levels, {1} kernels, {2} prefix, {3} bytes of the
 // message.
 //
-// The words of @has: leaf 1 ecx, leaf 7 ebx, leaf 0x80000001 ecx, XCR0.
+// The words of @has and @needs are those of CpuLevel, in its order.
 constexpr std::string_view kChoosing = R"(
-define internal {{ i32, i32, i32, i32 }} @cpuid(i32 %leaf) {{
-  %words = call {{ i32, i32, i32, i32 }} asm sideeffect "cpuid", "={{ax}},={{bx}},={{cx}},={{dx}},0,2,~{{dirflag}},~{{fpsr}},~{{flags}}"(i32 %leaf, i32 0)
+define internal {{ i32, i32, i32, i32 }} @cpuid(i32 %leaf, i32 %part) {{
+  %words = call {{ i32, i32, i32, i32 }} asm sideeffect "cpuid", "={{ax}},={{bx}},={{cx}},={{dx}},0,2,~{{dirflag}},~{{fpsr}},~{{flags}}"(i32 %leaf, i32 %part)
   ret {{ i32, i32, i32, i32 }} %words
 }}
 
@@ -39,45 +39,55 @@ none:
   ret i32 0
 }}
 
-define internal [4 x i32] @has() {{
-  %basic = call {{ i32, i32, i32, i32 }} @cpuid(i32 0)
+define internal [6 x i32] @has() {{
+  %basic = call {{ i32, i32, i32, i32 }} @cpuid(i32 0, i32 0)
   %last = extractvalue {{ i32, i32, i32, i32 }} %basic, 0
-  %features = call {{ i32, i32, i32, i32 }} @cpuid(i32 1)
+  %features = call {{ i32, i32, i32, i32 }} @cpuid(i32 1, i32 0)
   %leaf_1_ecx = extractvalue {{ i32, i32, i32, i32 }} %features, 2
   %xcr0 = call i32 @saved_registers(i32 %leaf_1_ecx)
-  %more_features = call {{ i32, i32, i32, i32 }} @cpuid(i32 7)
-  %leaf_7 = extractvalue {{ i32, i32, i32, i32 }} %more_features, 1
+  %leaf_7 = call {{ i32, i32, i32, i32 }} @cpuid(i32 7, i32 0)
+  %last_part = extractvalue {{ i32, i32, i32, i32 }} %leaf_7, 0
+  %given_ebx = extractvalue {{ i32, i32, i32, i32 }} %leaf_7, 1
+  %given_ecx = extractvalue {{ i32, i32, i32, i32 }} %leaf_7, 2
+  %leaf_7_1 = call {{ i32, i32, i32, i32 }} @cpuid(i32 7, i32 1)
+  %given_eax = extractvalue {{ i32, i32, i32, i32 }} %leaf_7_1, 0
   %has_leaf_7 = icmp uge i32 %last, 7
-  %leaf_7_ebx = select i1 %has_leaf_7, i32 %leaf_7, i32 0
-  %extended_basic = call {{ i32, i32, i32, i32 }} @cpuid(i32 2147483648)
+  %has_part_1 = icmp uge i32 %last_part, 1
+  %has_leaf_7_1 = and i1 %has_leaf_7, %has_part_1
+  %leaf_7_ebx = select i1 %has_leaf_7, i32 %given_ebx, i32 0
+  %leaf_7_ecx = select i1 %has_leaf_7, i32 %given_ecx, i32 0
+  %leaf_7_1_eax = select i1 %has_leaf_7_1, i32 %given_eax, i32 0
+  %extended_basic = call {{ i32, i32, i32, i32 }} @cpuid(i32 2147483648, i32 0)
   %last_extended = extractvalue {{ i32, i32, i32, i32 }} %extended_basic, 0
-  %extended_features = call {{ i32, i32, i32, i32 }} @cpuid(i32 2147483649)
+  %extended_features = call {{ i32, i32, i32, i32 }} @cpuid(i32 2147483649, i32 0)
   %extended = extractvalue {{ i32, i32, i32, i32 }} %extended_features, 2
   %has_extended = icmp ugt i32 %last_extended, 2147483648
   %leaf_80000001_ecx = select i1 %has_extended, i32 %extended, i32 0
-  %a = insertvalue [4 x i32] poison, i32 %leaf_1_ecx, 0
-  %b = insertvalue [4 x i32] %a, i32 %leaf_7_ebx, 1
-  %c = insertvalue [4 x i32] %b, i32 %leaf_80000001_ecx, 2
-  %d = insertvalue [4 x i32] %c, i32 %xcr0, 3
-  ret [4 x i32] %d
+  %a = insertvalue [6 x i32] poison, i32 %leaf_1_ecx, 0
+  %b = insertvalue [6 x i32] %a, i32 %leaf_7_ebx, 1
+  %c = insertvalue [6 x i32] %b, i32 %leaf_7_ecx, 2
+  %d = insertvalue [6 x i32] %c, i32 %leaf_7_1_eax, 3
+  %e = insertvalue [6 x i32] %d, i32 %leaf_80000001_ecx, 4
+  %f = insertvalue [6 x i32] %e, i32 %xcr0, 5
+  ret [6 x i32] %f
 }}
 
-define internal i1 @fits([4 x i32] %has, i64 %level) {{
-  %copy = alloca [4 x i32]
-  store [4 x i32] %has, ptr %copy
+define internal i1 @fits([6 x i32] %has, i64 %level) {{
+  %copy = alloca [6 x i32]
+  store [6 x i32] %has, ptr %copy
   br label %next
 next:
   %word = phi i64 [ 0, %0 ], [ %after, %next ]
   %good = phi i1 [ true, %0 ], [ %still, %next ]
-  %place = getelementptr [{0} x [4 x i32]], ptr @needs, i64 0, i64 %level, i64 %word
+  %place = getelementptr [{0} x [6 x i32]], ptr @needs, i64 0, i64 %level, i64 %word
   %need = load i32, ptr %place
-  %there = getelementptr [4 x i32], ptr %copy, i64 0, i64 %word
+  %there = getelementptr [6 x i32], ptr %copy, i64 0, i64 %word
   %given = load i32, ptr %there
   %both = and i32 %need, %given
   %enough = icmp eq i32 %both, %need
   %still = and i1 %good, %enough
   %after = add i64 %word, 1
-  %more = icmp ult i64 %after, 4
+  %more = icmp ult i64 %after, 6
   br i1 %more, label %next, label %done
 done:
   ret i1 %still
@@ -102,12 +112,12 @@ done:
 }}
 
 define internal i1 @use_best() {{
-  %has = call [4 x i32] @has()
+  %has = call [6 x i32] @has()
   br label %next
 next:
   %above = phi i64 [ {0}, %0 ], [ %level, %lower ]
   %level = sub i64 %above, 1
-  %good = call i1 @fits([4 x i32] %has, i64 %level)
+  %good = call i1 @fits([6 x i32] %has, i64 %level)
   br i1 %good, label %found, label %lower
 lower:
   %more = icmp ne i64 %level, 0
@@ -152,7 +162,7 @@ best:
   %found_word = zext i1 %found to i32
   ret i32 %found_word
 named:
-  %has = call [4 x i32] @has()
+  %has = call [6 x i32] @has()
   br label %next
 next:
   %level = phi i64 [ 0, %named ], [ %after, %other ]
@@ -165,7 +175,7 @@ other:
   %more = icmp ult i64 %after, {0}
   br i1 %more, label %next, label %no
 known:
-  %good = call i1 @fits([4 x i32] %has, i64 %level)
+  %good = call i1 @fits([6 x i32] %has, i64 %level)
   br i1 %good, label %yes, label %no
 yes:
   call void @use(i64 %level)
@@ -209,12 +219,13 @@ std::string tables(const VariantChoice& choice) {
                       joined(choice.levels, [&](const CpuLevel*) {
                         return fmt::format("ptr @name.{}", number++);
                       }));
-  text += fmt::format("@needs = internal constant [{} x [4 x i32]] [{}]\n", levels,
-                      joined(choice.levels, [](const CpuLevel* level) {
-                        return fmt::format("[4 x i32] [i32 {}, i32 {}, i32 {}, i32 {}]",
-                                           level->leaf_1_ecx, level->leaf_7_ebx,
-                                           level->leaf_80000001_ecx, level->xcr0);
-                      }));
+  text +=
+      fmt::format("@needs = internal constant [{} x [6 x i32]] [{}]\n", levels,
+                  joined(choice.levels, [](const CpuLevel* level) {
+                    return fmt::format("[6 x i32] [i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}]",
+                                       level->leaf_1_ecx, level->leaf_7_ebx, level->leaf_7_ecx,
+                                       level->leaf_7_1_eax, level->leaf_80000001_ecx, level->xcr0);
+                  }));
   text += fmt::format("@variants = internal constant [{} x [{} x ptr]] [{}]\n", levels, kernels,
                       joined(choice.levels, [&](const CpuLevel* level) {
                         return fmt::format("[{} x ptr] [{}]", kernels,
