@@ -58,7 +58,7 @@ std::string times_of(KernelPrograms& programs, JitEngine& engine, const std::str
   } while (all.size() < 3 || Clock::now() - begin < budget);
   api::Workspace workspace;
   api::CompileOptions options;
-  options.fast = true;
+  options.tier = api::Tier::Fast;
   options.cache_folder = cache;
   options.workspace = &workspace;
   const double cached = median_ns(budget, [&] {

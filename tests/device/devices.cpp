@@ -31,7 +31,7 @@ void Fixture::build(const std::string& source, unsigned threads) {
   ASSERT_TRUE(linked) << messages_.text();
   const auto plan = api::prepare(std::move(*linked), {.roots = {"run"}}, messages_);
   ASSERT_TRUE(plan) << messages_.text();
-  const auto code = api::compile(*plan, {.fast = true}, messages_);
+  const auto code = api::compile(*plan, {.tier = api::Tier::Fast}, messages_);
   ASSERT_TRUE(code) << messages_.text();
   program_ = api::materialize(*device_, *plan, 0, *code, {}, messages_);
   ASSERT_TRUE(program_) << messages_.text();

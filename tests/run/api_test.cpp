@@ -194,7 +194,7 @@ TEST(Api, FastCodeIsReplacedWhileProgramsRun) {
   std::string folder = "/tmp/loom-api-cache-XXXXXX";
   ASSERT_NE(::mkdtemp(folder.data()), nullptr);
   api::CompileOptions options;
-  options.fast_first = true;
+  options.tier = api::Tier::FastFirst;
   options.cache_folder = folder;
   api::Parameters parameters;
   parameters.open(ready.weights.path(), "params", ready.messages);
@@ -236,7 +236,7 @@ TEST(Api, CodeMayGoBeforeItIsReplaced) {
   Ready ready("@twice:n=8");
   ASSERT_TRUE(ready.plan);
   for (int i = 0; i < 3; ++i) {
-    EXPECT_TRUE(api::compile(*ready.plan, {.fast_first = true}, ready.messages));
+    EXPECT_TRUE(api::compile(*ready.plan, {.tier = api::Tier::FastFirst}, ready.messages));
   }
 }
 

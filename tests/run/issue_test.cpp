@@ -19,7 +19,7 @@ struct Adder {
     if (!linked) return;
     const auto plan = api::prepare(std::move(*linked), {.roots = {"run"}}, messages);
     if (!plan) return;
-    const auto code = api::compile(*plan, {.fast = true}, messages);
+    const auto code = api::compile(*plan, {.tier = api::Tier::Fast}, messages);
     if (code) program = api::materialize(device, *plan, 0, *code, {}, messages);
   }
   api::Context context;

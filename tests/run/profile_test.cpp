@@ -40,7 +40,7 @@ struct Forking {
     if (!linked) return;
     const auto plan = api::prepare(std::move(*linked), {.roots = {"fork"}}, messages);
     if (!plan) return;
-    const auto code = api::compile(*plan, {.fast = true}, messages);
+    const auto code = api::compile(*plan, {.tier = api::Tier::Fast}, messages);
     if (code) program = api::materialize(api::Device::cpu(2), *plan, 0, *code, {}, messages);
     if (!program) return;
     invocation.emplace(*program);

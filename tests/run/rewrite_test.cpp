@@ -111,7 +111,7 @@ TEST_F(Rewrite, AKernelGivesWayToAnotherOfTheSameContract) {
   ASSERT_TRUE(linked) << messages.text();
   const auto plan = api::prepare(std::move(*linked), {.roots = {"run"}}, messages);
   ASSERT_TRUE(plan) << messages.text();
-  const auto code = api::compile(*plan, {.fast = true}, messages);
+  const auto code = api::compile(*plan, {.tier = api::Tier::Fast}, messages);
   ASSERT_TRUE(code) << messages.text();
   const auto program = api::materialize(api::Device::cpu(1), *plan, 0, *code, {}, messages);
   ASSERT_TRUE(program);

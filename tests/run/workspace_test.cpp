@@ -62,8 +62,8 @@ TEST(Workspace, ThreadsShareALibraryEachWithItsOwnContextAndWorkspace) {
           const auto plan = api::prepare(std::move(*linked),
                                          {.roots = {"run"}, .workspace = &workspace}, messages);
           if (!plan) continue;
-          const auto code =
-              api::compile(*plan, {.fast = true, .threads = 1, .workspace = &workspace}, messages);
+          const auto code = api::compile(
+              *plan, {.tier = api::Tier::Fast, .threads = 1, .workspace = &workspace}, messages);
           if (code && run(*plan, *code, messages) == kExpected) ++good;
         }
       });
@@ -113,8 +113,8 @@ TEST(Workspace, TenThousandRoundsGrowMemoryByNothing) {
     ASSERT_TRUE(linked) << messages.text();
     const auto plan = api::prepare(std::move(*linked), {.workspace = &workspace}, messages);
     ASSERT_TRUE(plan) << messages.text();
-    ASSERT_TRUE(
-        api::compile(*plan, {.fast = true, .threads = 1, .workspace = &workspace}, messages));
+    ASSERT_TRUE(api::compile(
+        *plan, {.tier = api::Tier::Fast, .threads = 1, .workspace = &workspace}, messages));
   };
   for (int i = 0; i < 100; ++i) round();
   const size_t before = bytes_in_use();

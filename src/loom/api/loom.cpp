@@ -265,10 +265,10 @@ namespace {
 // What the options say.
 struct HostSettings {
   HostSettings(const CompileOptions& options, Messages& messages) {
-    host.jit.tier = options.fast ? JitTier::Fast : JitTier::Optimized;
+    host.jit.tier = options.tier == Tier::Optimized ? JitTier::Optimized : JitTier::Fast;
     host.jit.denormals = options.flush_denormals ? DenormalMode::Flush : DenormalMode::Keep;
     host.threads = options.threads;
-    host.fast_first = options.fast_first;
+    host.fast_first = options.tier == Tier::FastFirst;
     if (options.workspace != nullptr) {
       host.tables = &options.workspace->state().tables;
       host.engine = options.workspace->state().engine;

@@ -365,11 +365,16 @@ struct ExternalEntry {
   std::string name = {};     // in the file; empty: the entry's artifact name
 };
 
+enum class Tier : uint8_t {
+  Optimized,  // the fastest code
+  Fast,       // the least compile time
+  // Of a plan: the latter at once, and the former in its place as soon as it is there, while
+  // programs run. It takes a thread until then. Of one request it is Fast.
+  FastFirst,
+};
+
 struct CompileOptions {
-  bool fast = false;  // the least compile time instead of the fastest code
-  // Of a plan: the former at once, and the latter in its place as soon as it is there, while
-  // programs run. It takes a thread until then.
-  bool fast_first = false;
+  Tier tier = Tier::Optimized;
   bool flush_denormals = false;  // permit it
   unsigned threads = 0;          // that compile; 0 takes all
   // Folder that keeps code between runs, for any number of processes at once; empty for none. One
@@ -397,7 +402,8 @@ class Executables {
  public:
   struct State;
   explicit Executables(std::shared_ptr<const State> state) : state_(std::move(state)) {}
-  // With fast_first: waits until no more code will be replaced; and how many kernels were so far.
+  // With Tier::FastFirst: waits until no more code will be replaced; and how many kernels were so
+  // far.
   void settle() const;
   size_t replaced() const;
   const std::shared_ptr<const State>& state() const { return state_; }

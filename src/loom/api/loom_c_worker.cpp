@@ -313,8 +313,9 @@ bool loom::c::may_compile(const loom_compile_options* options) {
 api::CompileOptions loom::c::compile_options(const loom_compile_options* options) {
   const loom_compile_options known = known_part(options);
   api::CompileOptions wanted{
-      .fast = known.fast != 0,
-      .fast_first = known.fast == 2,
+      .tier = known.fast == 0   ? api::Tier::Optimized
+              : known.fast == 2 ? api::Tier::FastFirst
+                                : api::Tier::Fast,
       .flush_denormals = known.flush_denormals != 0,
       .threads = known.thread_count,
       .cache_folder = text(known.cache_folder),

@@ -10,6 +10,7 @@
 #include "loom/runtime/cpu/count_allocations.h"
 #include "loom/runtime/cpu/cpu_device.h"
 #include "loom/runtime/cpu/plan_builder.h"
+#include "loom/runtime/cpu/two_cores.h"
 
 namespace loom {
 namespace {
@@ -226,7 +227,7 @@ TEST(Transients, AndIndirectCountsAllocateNothingAtIssue) {
 // concurrent{serial{A, B}, serial{C, D}}: no edge leads from C to B. C waits until B has run, so
 // the issue ends in time only if B starts before C ends, whichever branch is written first.
 TEST(Schedule, TheSecondOfOneBranchStartsBeforeTheFirstOfAnotherEnds) {
-  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "needs two cores";
+  if (!has_two_cores()) GTEST_SKIP() << "needs two cores";
   for (const bool waiting_first : {false, true}) {
     PlanBuilder builder;
     const Argument said = builder.binding("said");

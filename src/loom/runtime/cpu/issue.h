@@ -76,11 +76,9 @@ class CpuInvocation final : public Invocation {
   static constexpr uint64_t kUnknown = std::numeric_limits<uint64_t>::max();
   // Nanoseconds of work. Less than kCheapWork one thread does sooner than two would, unless the
   // partner is there: handing a part to a thread that sleeps takes longer. Less than kLeastPairWork
-  // is not worth trying with a partner that is there. From kArenaWork on more than two threads
-  // help.
+  // is not worth trying with a partner that is there.
   static constexpr uint64_t kCheapWork = 10'000;
   static constexpr uint64_t kLeastPairWork = 800;
-  static constexpr uint64_t kArenaWork = 40'000;
   // Parts a fork is cut into, per thread, so that threads that start late find some.
   static constexpr uint64_t kPartsPerThread = 4;
 

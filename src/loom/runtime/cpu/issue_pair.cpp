@@ -174,9 +174,9 @@ struct CpuInvocation::Ends {
 };
 
 // Cuts a dispatch into parts, of which this thread takes the next one from the front and the
-// partner the next one from the back, until they meet.
+// partner the next one from the back, until they meet. More threads than two take it in the arena.
 bool CpuInvocation::run_two_ends(uint32_t index) {
-  if (cpu_.threads_ > 2 && forks_[index].last >= kArenaWork) return false;
+  if (cpu_.threads_ > 2) return false;
   struct Context {
     Ends& ends;
     uint64_t work = 0;
