@@ -11,6 +11,7 @@
 #include "common/cli.h"
 #include "common/library_flags.h"
 #include "common/link_flags.h"
+#include "common/module_report.h"
 #include "common/report_flags.h"
 #include "loom/bytecode/bytecode.h"
 #include "loom/cache/build_id.h"
@@ -468,12 +469,28 @@ ExitCode compile_module(Tool& tool, const Options& options) {
   settings.print_after = options.print_after;
   settings.disabled = options.disabled_passes;
   settings.stop_after = options.stop_after;
-  settings.time = options.time_passes;
+  settings.time = options.time_passes || options.report.wanted();
   PassContext context(*module, tool.diagnostics());
+  Report report;
+  std::vector<LoopNote> loops;
+  if (options.report.wanted()) {
+    report = options.report.start(*module, options.link);
+    context.loop_notes = &loops;
+  }
   PassRunner runner(std::move(settings));
   const bool ok = runner.run_module(context, *passes);
   if (options.time_passes) fmt::print(stderr, "{}", runner.timing_text());
-  if (ok) tool.write_output(options.output, print_text(*module));
+  if (!ok) return tool.result();
+  const std::string text = print_text(*module);
+  if (options.report.wanted()) report_module(*module, text, runner.timings(), loops, report);
+  OutputSet outputs;
+  if (options.report.wanted() && !options.report.stage(tool, outputs, report)) {
+    return tool.result();
+  }
+  if (!stage(tool, outputs, options.output, text)) return tool.result();
+  const auto written = outputs.commit();
+  if (!written) tool.report_write(written.error());
+  if (written && options.report.wanted()) options.report.print(report);
   return tool.result();
 }
 
@@ -484,9 +501,6 @@ ExitCode run(Tool& tool, const Options& options) {
   if (options.product == "module") {
     if (!options.format.empty() || !options.target.empty()) {
       return tool.usage_error("--product=module is text; it takes no --format and no --target");
-    }
-    if (options.report.wanted()) {
-      return tool.usage_error("--compile-report is of kernels and command programs");
     }
     return compile_module(tool, options);
   }

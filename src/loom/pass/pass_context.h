@@ -6,6 +6,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "loom/diag/diagnostic.h"
 #include "loom/ir/module.h"
@@ -13,6 +16,15 @@
 namespace loom {
 
 class PassWorkspace;
+
+// What became of a loop that asks for a transformation.
+struct LoopNote {
+  OpId root;
+  Location place;
+  std::string_view transform;  // "pipeline"
+  bool done = false;
+  std::string detail;  // how, or why not
+};
 
 // Lend one context to all passes over a module: its dense tables are kept between them. The module
 // and the diagnostics must outlive it. Not thread-safe.
@@ -27,6 +39,9 @@ class PassContext {
   Module& module() const { return module_; }
   Diagnostics& diagnostics() const { return diagnostics_; }
   PassWorkspace& workspace() { return *used_; }
+  // Where passes leave what they have to say about loops; null, as at first, where nobody asks. It
+  // changes nothing else that they do.
+  std::vector<LoopNote>* loop_notes = nullptr;
 
  private:
   Module& module_;

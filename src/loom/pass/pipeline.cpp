@@ -60,8 +60,10 @@ OpId obstacle(const Module& module, OpId loop) {
 // Rewrites one loop.
 class Overlapper {
  public:
-  Overlapper(PassContext& context, Rewriter& rewriter, Expander& expander, OpId loop)
-      : module_(context.module()),
+  Overlapper(PassContext& context, OpId root, Rewriter& rewriter, Expander& expander, OpId loop)
+      : context_(context),
+        root_(root),
+        module_(context.module()),
         diagnostics_(context.diagnostics()),
         rewriter_(rewriter),
         expander_(expander),
@@ -73,21 +75,47 @@ class Overlapper {
   OpId run() {
     const auto depth = rewriter_.exact_int(operand_depth());
     if (!depth || *depth < 1 || *depth > kMaxDepth) return refuse_depth(depth);
-    if (*depth == 1) return drop_clause(loop_);
+    if (*depth == 1) {
+      note(false, "a depth of 1 overlaps nothing");
+      return drop_clause(loop_);
+    }
     if (const OpId op = obstacle(module_, loop_); op.valid()) return refuse_body(op);
     find_slice();
-    if (loads_.empty()) return drop_clause(loop_);
+    if (loads_.empty()) {
+      note(false, "no load of the loop can run ahead of its iteration");
+      return drop_clause(loop_);
+    }
     distance_ = static_cast<uint64_t>(*depth) - 1;
     lo_ = rewriter_.operand(loop_, kLo);
     hi_ = rewriter_.operand(loop_, kHi);
     step_ = rewriter_.operand(loop_, kStep);
-    if (types_mention_values() || !first_bounds_fit()) return {};
+    if (types_mention_values() || !first_bounds_fit()) {
+      note(false, types_mention_values() ? "types of what it carries name values"
+                                         : "it is not known that its first bounds do not overflow");
+      return {};
+    }
     if (distance_ * loads_.size() > kMaxCarried) return refuse_size();
-    return rewrite();
+    const Location place = module_.location(loop_);
+    const OpId main = rewrite();
+    if (main.valid()) {
+      note_at(
+          place, true,
+          fmt::format("{} {} {} ahead", loads_.size(), loads_.size() == 1 ? "load" : "loads",
+                      distance_ == 1 ? "1 iteration" : fmt::format("{} iterations", distance_)));
+    }
+    return main;
   }
   bool ok() const { return ok_; }
 
  private:
+  void note_at(Location place, bool done, std::string detail) {
+    if (context_.loop_notes == nullptr) return;
+    context_.loop_notes->push_back({root_, place, "pipeline", done, std::move(detail)});
+  }
+  void note(bool done, std::string detail) {
+    note_at(module_.location(loop_), done, std::move(detail));
+  }
+
   Ref operand_depth() const { return rewriter_.resolve(operand_group(module_, loop_, kDepth)[0]); }
 
   OpId refuse_depth(std::optional<int64_t> depth) {
@@ -480,6 +508,8 @@ class Overlapper {
     return true;
   }
 
+  PassContext& context_;
+  const OpId root_;
   Module& module_;
   Diagnostics& diagnostics_;
   Rewriter& rewriter_;
@@ -509,7 +539,7 @@ bool pipeline(PassContext& context, OpId root) {
       const OpId op = id;
       if (rewriter.kind_of(op) == ScfFor && !operand_group(module, op, kDepth).empty()) {
         rewriter.remap(op);
-        Overlapper overlapper(context, rewriter, expander, op);
+        Overlapper overlapper(context, root, rewriter, expander, op);
         const OpId main = overlapper.run();
         ok = overlapper.ok();
         id = next_in_region_tree(module, main.valid() ? main : op, body);
