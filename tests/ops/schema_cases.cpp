@@ -12,6 +12,10 @@ Case schemas(std::string_view define, std::string_view spec, std::string_view ty
   %w1 = buffer.view %b1[%base] : buffer -> view<16xi8>
   %w2 = buffer.view %b2[%base] : buffer -> view<1xi1>
   %two = index.constant 2 : index
+  %wn = buffer.view %b3[%base] : buffer -> view<3xindex>
+  %n1 = view.load %wn[1] : view<3xindex> -> index
+  %n2 = view.load %wn[2] : view<3xindex> -> index
+  %n4 = index.mul %n2, %n2 : index
   %e = {}
   %is = encoding.isa<{}> %e : {}
   view.store %is, %w2[0] : i1, view<1xi1>
@@ -22,12 +26,12 @@ Case schemas(std::string_view define, std::string_view spec, std::string_view ty
   vector.store %q, %w1[0] : vector<16xi8>, view<16xi8>
 )",
                                        define, spec, type);
-  return {
-      fmt::format("whether {} is {}", define, spec),
-      kernel_text(3, body),
-      {noise(ScalarKind::F8E5M2, 16, 1), zeros(ScalarKind::F8E5M2, 16), zeros(ScalarKind::I1, 1)},
-      {{1, 1, 1}, {1, 1, 1}},
-      {}};
+  return {fmt::format("whether {} is {}", define, spec),
+          kernel_text(4, body),
+          {noise(ScalarKind::F8E5M2, 16, 1), zeros(ScalarKind::F8E5M2, 16),
+           zeros(ScalarKind::I1, 1), buffer_of<int64_t>(ScalarKind::Index, {0, 1, 2})},
+          {{1, 1, 1}, {1, 1, 1}},
+          {}};
 }
 
 }  // namespace
@@ -37,6 +41,9 @@ std::vector<Case> schema_cases() {
   const std::pair<std::string_view, std::string_view> encodings[] = {
       {"encoding.layout.dense : encoding<layout>", "encoding<layout>"},
       {"encoding.layout.strided [4, %two] : encoding<layout>", "encoding<layout>"},
+      {"encoding.layout.strided [4, %n2] : encoding<layout>", "encoding<layout>"},
+      {"encoding.layout.strided [%n4, %n1] : encoding<layout>", "encoding<layout>"},
+      {"encoding.layout.strided [%n1] : encoding<layout>", "encoding<layout>"},
       {"encoding.define #ggml.q8_0 : encoding<storage>", "encoding<storage>"}};
   for (const auto& [define, type] : encodings) {
     const std::string_view layouts[] = {"#encoding.layout.dense",

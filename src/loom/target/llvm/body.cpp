@@ -265,7 +265,7 @@ void BodyLowering::lower_op(OpId op) {
     case KernelAsyncWait:
       return emit_async(op);
     case EncodingIsa:
-      return bind(module_.result(op), builder_.getInt1(decided_isa(module_, op).value()));
+      return bind(module_.result(op), emit_isa(op));
     case TargetSubgroupSize:
       return bind(module_.result(op), queries_ != nullptr
                                           ? queries_->query(KernelSubgroupSize, Axis::X)

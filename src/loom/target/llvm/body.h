@@ -257,6 +257,7 @@ class BodyLowering {
 
   // --- encoded payloads (encoded.cpp) ---
   llvm::Value* emit_code(OpId op);
+  llvm::Value* emit_isa(OpId op);
   llvm::Value* decode_records(OpId op, std::string_view family);
   llvm::Value* decode_operand(OpId op, const CodePlan& plan);
   llvm::Value* encode_operand(OpId op, const CodePlan& plan);

@@ -11,6 +11,7 @@
 #include "loom/target/llvm/body.h"
 #include "loom/target/llvm/encoded_plan.h"
 #include "loom/target/llvm/lanes.h"
+#include "loom/target/llvm/op_checks.h"
 
 namespace loom {
 
@@ -252,6 +253,23 @@ llvm::Value* BodyLowering::emit_code(OpId op) {
   LOOM_CHECK(plan.has_value(), "a code that the plan refuses");
   if (module_.op(op).kind == VectorEncode) return encode_operand(op, *plan);
   return plan->family.empty() ? decode_operand(op, *plan) : decode_records(op, plan->family);
+}
+
+// Open is only whether strides that are values are those of the layout that is named.
+llvm::Value* BodyLowering::emit_isa(OpId op) {
+  if (const auto known = decided_isa(module_, op)) return builder_.getInt1(*known);
+  const OpId layout = module_.defining_op(module_.operand(op, 0));
+  const AttrId spec = module_.attr_ids(op)[attr_slot(EncodingIsa, "spec")];
+  const auto& named = module_.attrs[encoding_argument(module_, spec, "strides")].ints;
+  const auto& fixed = module_.attr(layout, attr_slot(EncodingLayoutStrided, "static_strides")).ints;
+  const auto strides = module_.operands(layout);
+  unsigned next = 0;
+  llvm::Value* same = builder_.getTrue();
+  for (unsigned axis = 0; axis < fixed.size(); ++axis) {
+    llvm::Value* const stride = place(strides, fixed, axis, next);
+    same = builder_.CreateAnd(same, builder_.CreateICmpEQ(stride, index_constant(named[axis])));
+  }
+  return same;
 }
 
 }  // namespace loom

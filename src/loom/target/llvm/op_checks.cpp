@@ -12,6 +12,15 @@ namespace loom {
 
 using enum OpKind;
 
+namespace {
+
+bool is_strided_layout(const Module& module, ValueId encoding) {
+  const OpId made = module.defining_op(encoding);
+  return made.valid() && module.op(made).kind == EncodingLayoutStrided;
+}
+
+}  // namespace
+
 std::string_view OpChecks::check(OpId op, const ExactValues& exact, LoweringPlan& plan) {
   switch (module_.op(op).kind) {
     case VectorDecode:
@@ -34,7 +43,9 @@ std::string_view OpChecks::check(OpId op, const ExactValues& exact, LoweringPlan
     case KernelAsyncGatherMask:
       return check_transfer(op);
     case EncodingIsa:
-      return decided_isa(module_, op) ? "" : "of an encoding that is made at run time";
+      return decided_isa(module_, op) || is_strided_layout(module_, module_.operand(op, 0))
+                 ? ""
+                 : "of an encoding that another operation chooses at run time";
     case SanitizerAssertLayout: {
       const TypeId type = module_.attr(op, attr_slot(SanitizerAssertLayout, "layout")).type();
       return view_layout(module_, module_.types[type]) != ViewLayout::Other
@@ -108,16 +119,31 @@ std::string_view OpChecks::check_transfer(OpId op) const {
 
 std::optional<bool> decided_isa(const Module& module, OpId isa) {
   const AttrId spec = module.attr_ids(isa)[attr_slot(EncodingIsa, "spec")];
-  const auto known = static_encoding_of(module, module.operand(isa, 0));
-  if (!known) return std::nullopt;
   const EncodingFamilyInfo* const wanted = encoding_family_of(module, spec);
-  if (wanted != nullptr && known->dense) return wanted->family == EncodingFamily::Dense;
-  if (wanted != nullptr && known->strides) {
-    if (wanted->family != EncodingFamily::Strided) return false;
-    const AttrId strides = encoding_argument(module, spec, "strides");
-    return strides.valid() && std::ranges::equal(module.attrs[strides].ints, *known->strides);
+  const OpId made = module.defining_op(module.operand(isa, 0));
+  if (!made.valid()) return std::nullopt;
+  switch (module.op(made).kind) {
+    case EncodingLayoutDense:
+      return wanted != nullptr && wanted->family == EncodingFamily::Dense;
+    case EncodingDefine:  // parameters that are values make no other encoding of it
+      return module.attr_ids(made)[attr_slot(EncodingDefine, "spec")] == spec;
+    case EncodingLayoutStrided:
+      break;
+    default:
+      return std::nullopt;
   }
-  return known->attr == spec;
+  if (wanted == nullptr || wanted->family != EncodingFamily::Strided) return false;
+  const AttrId strides = encoding_argument(module, spec, "strides");
+  if (!strides.valid()) return false;
+  const auto& found = module.attr(made, attr_slot(EncodingLayoutStrided, "static_strides")).ints;
+  const auto& named = module.attrs[strides].ints;
+  if (found.size() != named.size()) return false;
+  bool open = false;
+  for (size_t axis = 0; axis < found.size(); ++axis) {
+    if (found[axis] != kDynamicIndex && found[axis] != named[axis]) return false;
+    open = open || found[axis] == kDynamicIndex;
+  }
+  return open ? std::optional<bool>() : true;
 }
 
 std::optional<RootLength> root_length(const Module& module, ValueId buffer) {

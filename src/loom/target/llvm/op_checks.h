@@ -27,7 +27,8 @@ class OpChecks {
   std::optional<bool> in_blocks_;  // states_blocks(), once somebody asked
 };
 
-// Whether an encoding is the one of encoding.isa; nothing where it is made at run time.
+// Whether an encoding is the one of encoding.isa; nothing where strides that are values decide, or
+// another operation chooses it.
 std::optional<bool> decided_isa(const Module& module, OpId isa);
 
 // The bytes of a storage root.
