@@ -127,7 +127,7 @@ static void test_streaming(void) {
   REQUIRE(loom_plan_request_count(plan) == 0);
   OK(loom_request_view(into.request, &view));
   REQUIRE(equal(view.symbol, "scale") && equal(view.export_name, "scale") && view.ordinal == 0);
-  compile.fast = 1;
+  compile.fast = 2; /* of one request: the least compile time */
   compile.workspace = options.workspace;
   OK(loom_compile_request(&view, &compile, messages, &code));
   OK(loom_assemble(plan, (const loom_code* const*)&code, 1, NULL, messages, &executables));
@@ -232,6 +232,10 @@ void test_code(void) {
   OK(loom_compile(plan, &options, messages, &executables));
   REQUIRE(strstr(loom_messages_text(messages), "RUN/040") != NULL);
   loom_messages_clear(messages);
+  loom_executables_destroy(executables);
+  options.fast = 2;
+  options.cache_folder = NULL;
+  OK(loom_compile(plan, &options, messages, &executables));
   loom_executables_destroy(executables);
   options.struct_size = 0;
   MISUSE(loom_compile(plan, &options, messages, &executables));

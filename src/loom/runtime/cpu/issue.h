@@ -10,7 +10,6 @@
 #include <mutex>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "loom/runtime/cpu/pair.h"
@@ -130,7 +129,9 @@ class CpuInvocation final : public Invocation {
   bool run_pair(Position& at);
   Partner::Job records_job(uint32_t sequence) const;
   Partner::Job workgroups_job(const DispatchRecord& record, uint64_t begin, uint64_t end) const;
-  std::pair<Partner::Job, Partner::Job> halves(uint32_t fork) const;
+  void choose_front(uint32_t fork);
+  Partner::Job partner_half(uint32_t fork) const;
+  void run_half(uint32_t fork, bool own) const;
   void run_small_pair(uint32_t fork);
   bool run_two_runs(uint32_t fork);
   bool run_two_ends(uint32_t fork);
@@ -150,7 +151,6 @@ class CpuInvocation final : public Invocation {
   alignas(128) uint64_t issues_ = 0;
   bool measuring_ = false;  // forks that this thread runs
   PairTrials trials_;
-  uint64_t hand_over_ = 0;  // nanoseconds, when the partner was there for a trial
 };
 
 }  // namespace loom

@@ -84,19 +84,38 @@ Partner::Job CpuInvocation::workgroups_job(const DispatchRecord& record, uint64_
            reinterpret_cast<uintptr_t>(record.shape), begin, end}};
 }
 
-// What this thread and the partner do of a small fork: always the same, so that each finds the data
-// of its half in its own cache. This thread has more workgroups, by what handing over takes.
-std::pair<Partner::Job, Partner::Job> CpuInvocation::halves(uint32_t index) const {
+// How many workgroups of a small dispatch this thread does: more than half, by what handing over
+// takes. Until the next trial they are the same, so that each thread finds the data of its half in
+// its own cache.
+void CpuInvocation::choose_front(uint32_t index) {
+  const Fork& fork = cpu_.flat_.forks[index];
+  if (fork.kind == Fork::Kind::Runs) return;
+  const auto size = static_cast<double>(cpu_.flat_.records[fork.first].workgroups);
+  const double hand_over = static_cast<double>(cpu_.partner_->hand_over().value_or(0));
+  const double more = std::min(1.0, hand_over / static_cast<double>(forks_[index].last));
+  choices_[index].set_front(
+      static_cast<uint64_t>(std::clamp(size * (1 + more) / 2 + 0.5, 1.0, size - 1)));
+}
+
+// The half of a small fork that the partner does.
+Partner::Job CpuInvocation::partner_half(uint32_t index) const {
+  const Fork& fork = cpu_.flat_.forks[index];
+  if (fork.kind == Fork::Kind::Runs) return records_job(fork.sequence_begin + 1);
+  const DispatchRecord& record = cpu_.flat_.records[fork.first];
+  return workgroups_job(record, choices_[index].front(), record.workgroups);
+}
+
+// A half of a small fork by this thread: its own, or the partner's, which did not come to it.
+void CpuInvocation::run_half(uint32_t index, bool own) const {
   const Fork& fork = cpu_.flat_.forks[index];
   if (fork.kind == Fork::Kind::Runs) {
-    return {records_job(fork.sequence_begin), records_job(fork.sequence_begin + 1)};
+    const Sequence& half = cpu_.flat_.sequences[fork.sequence_begin + (own ? 0 : 1)];
+    run_records(half.first, half.last);
+    return;
   }
   const DispatchRecord& record = cpu_.flat_.records[fork.first];
-  const uint64_t size = record.workgroups;
-  const double more = static_cast<double>(hand_over_) / static_cast<double>(forks_[index].last);
-  const auto front = static_cast<uint64_t>(static_cast<double>(size) * (1 + more) / 2 + 0.5);
-  const uint64_t middle = std::clamp<uint64_t>(front, 1, size - 1);
-  return {workgroups_job(record, 0, middle), workgroups_job(record, middle, size)};
+  const uint64_t front = choices_[index].front();
+  run_workgroups(record, nullptr, own ? 0 : front, own ? front : record.workgroups);
 }
 
 // One that is cheap: with the partner if that is there, else alone.
@@ -110,16 +129,12 @@ void CpuInvocation::run_small_pair(uint32_t index) {
     run_records(cpu_.flat_.forks[index].first, cpu_.flat_.forks[index].last);
     return;
   }
-  if (trial) {
-    const auto measured = partner.hand_over();
-    if (measured) hand_over_ = *measured;
-  }
-  const auto [mine, theirs] = halves(index);
+  if (trial && choices_[index].tries_shared_first()) choose_front(index);
   const uint64_t start = trial ? now() : 0;
-  const bool offered = partner.offer(theirs);
-  mine.run(mine.words.data());
+  const bool offered = partner.offer(partner_half(index));
+  run_half(index, true);
   const bool shared = offered && !partner.take_back();
-  if (!shared) theirs.run(theirs.words.data());
+  if (!shared) run_half(index, false);
   if (!trial) return;
   if (shared) {
     choices_[index].measured(true, now() - start);

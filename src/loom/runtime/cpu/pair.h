@@ -13,6 +13,11 @@ class PairChoice {
  public:
   // What the last trial chose.
   bool shares() const { return shares_; }
+  // Of the workgroups of a dispatch, how many are in the half of the thread that issues.
+  uint64_t front() const { return front_; }
+  void set_front(uint64_t workgroups) { front_ = workgroups; }
+  // Whether a trial has no time yet of sharing.
+  bool tries_shared_first() const { return !shared_.begun(); }
   // One time of a trial, in nanoseconds.
   void measured(bool shared, uint64_t time) { (shared ? shared_ : alone_).add(time); }
   // Chooses, if the trial measured both ways, and forgets its times. Whether the choice is another
@@ -24,11 +29,13 @@ class PairChoice {
     uint32_t best = std::numeric_limits<uint32_t>::max();
     uint32_t second = best;
     void add(uint64_t time);
+    bool begun() const { return best != std::numeric_limits<uint32_t>::max(); }
     bool known() const { return second != std::numeric_limits<uint32_t>::max(); }
   };
 
   Times alone_;
   Times shared_;
+  uint64_t front_ = 1;
   bool shares_ = false;
 };
 

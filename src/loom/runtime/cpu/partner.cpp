@@ -33,14 +33,14 @@ void Partner::wake() {
   wakes_.notify_one();
 }
 
-void Partner::call() {
-  if (wanted_.load(std::memory_order_relaxed)) return;
+void Partner::call(Call call) {
+  if (call_.load(std::memory_order_relaxed) >= call) return;
   caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
-  wanted_.store(true, std::memory_order_release);
+  call_.store(call, std::memory_order_release);
 }
 
 void Partner::want(uint64_t worth) {
-  call();
+  call(Wanted);
   if (!asleep_.load(std::memory_order_relaxed)) return;
   const uint64_t wanted = wanted_work_.fetch_add(worth, std::memory_order_relaxed) + worth;
   if (wanted < kWorthWaking + rest_.load(std::memory_order_relaxed)) return;
@@ -52,14 +52,15 @@ bool Partner::offer(const Job& job) {
   if (engaged_.exchange(true, std::memory_order_acquire)) return false;
   ++done_then_;
   job_ = job;
-  // One that is here looks again before it sleeps, and this thread need not wait for the line.
+  // To one that is here a plain store will do, for which this thread need not wait.
   if (present()) {
     state_.store(Offered, std::memory_order_release);
-    return true;
+  } else {
+    call(Missed);
+    // Either this thread sees that the partner sleeps, or the partner sees the offer before it
+    // does.
+    state_.store(Offered, std::memory_order_seq_cst);
   }
-  caller_core_.store(sched_getcpu(), std::memory_order_relaxed);
-  // Either this thread sees that the partner sleeps, or the partner sees the offer before it does.
-  state_.store(Offered, std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst)) wake();
   return true;
 }
@@ -74,7 +75,7 @@ bool Partner::take_back() {
       --done_then_;
       // It says that it is there again as soon as it really looks.
       if (present()) present_.store(false, std::memory_order_relaxed);
-      call();
+      call(Wanted);
     }
   }
   if (!taken_back) {
@@ -120,7 +121,7 @@ void Partner::loop() {
 void Partner::spin() {
   uint64_t seen = now();
   uint64_t last = seen;
-  wanted_.store(false, std::memory_order_relaxed);
+  call_.store(Nothing, std::memory_order_relaxed);
   while (state_.load(std::memory_order_relaxed) != Stopped) {
     if (!present()) present_.store(true, std::memory_order_relaxed);
     bool worked = false;
@@ -180,8 +181,11 @@ bool Partner::stand_by() {
     if (state == Offered) leave_core_of_caller();
     if (state == Stopped || work()) return true;
     const uint64_t time = now();
-    if (time >= resting_until_ && wanted_.load(std::memory_order_acquire)) {
-      wanted_.store(false, std::memory_order_relaxed);
+    const uint32_t call = call_.load(std::memory_order_acquire);
+    // What is offered in any case is worth coming for.
+    if (call == Missed) resting_until_ = 0;
+    if (call != Nothing && time >= resting_until_) {
+      call_.store(Nothing, std::memory_order_relaxed);
       if (leave_core_of_caller()) return true;
       rest();
     }
@@ -191,6 +195,8 @@ bool Partner::stand_by() {
 }
 
 bool Partner::work() {
+  // For writing, so that taking up an offer needs no second transfer of the line.
+  asm volatile("prefetchw %0" ::"m"(state_));
   uint32_t offered = Offered;
   if (state_.load(std::memory_order_relaxed) != Offered ||
       !state_.compare_exchange_strong(offered, Taken, std::memory_order_acquire,

@@ -57,6 +57,8 @@ class Partner {
 
  private:
   enum State : uint32_t { Idle, Offered, Taken, Stopped };
+  // What happened while it was not present, the most of it.
+  enum Call : uint32_t { Nothing, Wanted, Missed };
 
   void loop();
   void spin();
@@ -65,7 +67,7 @@ class Partner {
   bool work();
   bool leave_core_of_caller();
   void rest();
-  void call();
+  void call(Call call);
   void wake();
 
   // Written by the caller for an offer, and once by the partner, which takes it.
@@ -78,7 +80,7 @@ class Partner {
   uint64_t done_then_ = 0;
   // Written when the partner comes and goes.
   alignas(128) std::atomic<bool> present_{false};
-  std::atomic<bool> wanted_{false};
+  std::atomic<uint32_t> call_{Nothing};
   std::atomic<int> caller_core_{-1};  // of a caller that did not find it present
   std::atomic<bool> asleep_{false};
   std::atomic<uint32_t> wakes_{0};

@@ -64,7 +64,10 @@ TEST(Partner, ComesWhenItIsWantedAndTakesOffers) {
         {[](const uint64_t* words) { ++*reinterpret_cast<std::atomic<int>*>(words[0]); },
          {reinterpret_cast<uintptr_t>(&done)}}));
     ++offers;
-    while (done.load() < offers) std::this_thread::yield();
+    while (done.load() < offers) {
+      partner.want(Partner::kWorthWaking);
+      std::this_thread::yield();
+    }
     EXPECT_FALSE(partner.take_back());
   }
 }
