@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <map>
 #include <string>
 #include <vector>
@@ -392,7 +393,10 @@ ExitCode compile_kernels(Tool& tool, const Options& options) {
   steps.ends("link");
   const std::vector<OpId> kernels = find_kernels(tool, *linked, options.link.root_names());
   if (tool.result() != ExitCode::Success) return tool.result();
-  if (kernels.empty()) return tool.usage_error("the inputs define no kernel to compile");
+  if (kernels.empty()) {
+    return tool.usage_error(
+        "the inputs define no kernel to compile; one without export(...) needs --root");
+  }
   Report report;
   if (options.report.wanted()) {
     report = options.report.start(*linked, options.link);
@@ -494,6 +498,15 @@ ExitCode compile_module(Tool& tool, const Options& options) {
   return tool.result();
 }
 
+bool names_one_file(const std::string& a, const std::string& b) {
+  if (a.empty() || b.empty()) return false;
+  std::error_code unknown;
+  const auto place = [&](const std::string& path) {
+    return std::filesystem::weakly_canonical(std::filesystem::absolute(path, unknown), unknown);
+  };
+  return place(a) == place(b);
+}
+
 ExitCode run(Tool& tool, const Options& options) {
   if (!options.report.output.empty() && !options.report.wanted()) {
     return tool.usage_error("--compile-report-output needs --compile-report");
@@ -538,6 +551,11 @@ ExitCode run(Tool& tool, const Options& options) {
   if (options.format == kLibraryFormat) {
     if (const auto problem = options.library.problem(options.output, options.target)) {
       return tool.usage_error(*problem);
+    }
+    if (names_one_file(options.output, options.library.header) ||
+        names_one_file(options.output, options.launch_config) ||
+        names_one_file(options.library.header, options.launch_config)) {
+      return tool.usage_error("two of the outputs are the same file");
     }
     if (options.report.wanted()) {
       return tool.usage_error("--compile-report is of one object; it takes no shared object");

@@ -33,6 +33,31 @@ command.program.def public @run() launch(%x: buffer, %y: buffer) {
 """
 
 
+LARGE = """kernel.def export("large") @large(%n: index) {
+  %one = index.constant 1 : index
+  %items = index.constant 64 : index
+  kernel.launch.config workgroups(%n, %one, %one) workgroup_size(%items, %one, %one) : index
+} launch(%at: index, %x: buffer) where [range(%at, 0, 1024)] {
+  %base = index.constant 0 : offset
+  %bytes = index.constant 262144 : offset
+  %i = kernel.workitem.id<x> : index
+  %last = index.constant 63 : index
+  %other = index.sub %last, %i : index
+  %shared = buffer.alloca<workgroup> align(16) %bytes : buffer
+  %all = buffer.view %shared[%base] : buffer -> view<65536xi32>
+  %to = buffer.view %x[%base] : buffer -> view<64xi32>
+  %bits = index.cast %i : index to i32
+  %place = index.add %i, %at : index
+  %back = index.add %other, %at : index
+  view.store %bits, %all[%place] : i32, view<65536xi32>
+  kernel.barrier<workgroup> scope(workgroup) ordering(acq_rel)
+  %there = view.load %all[%back] : view<65536xi32> -> i32
+  view.store %there, %to[%i] : i32, view<64xi32>
+  kernel.return
+}
+"""
+
+
 def run(command, folder, status=0):
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=240)
     if status is not None and done.returncode != status:
@@ -56,6 +81,12 @@ def compile_library(folder, name, inputs, *flags):
          *flags], folder)
 
 
+def compile_odd(folder, *flags):
+    """Checks say where they stand, as the path of their file was given."""
+    shutil.copy(os.path.join(HERE, "odd.loom"), folder)
+    compile_library(folder, "odd", ["odd.loom"], *flags)
+
+
 def read(folder, path):
     with open(os.path.join(folder, path), "rb") as file:
         return file.read()
@@ -69,7 +100,7 @@ class Made(unittest.TestCase):
         cls.scratch = tempfile.TemporaryDirectory(prefix="loom-aot-")
         cls.folder = cls.scratch.name
         compile_library(cls.folder, "kernels", library_files("elementwise", "softmax", "gemv"))
-        compile_library(cls.folder, "odd", [os.path.join(HERE, "odd.loom")])
+        compile_odd(cls.folder)
 
     @classmethod
     def tearDownClass(cls):
@@ -130,19 +161,19 @@ class Made(unittest.TestCase):
 
     def test_bytes_depend_on_the_inputs_alone(self):
         with tempfile.TemporaryDirectory(prefix="loom-aot-other-") as other:
-            compile_library(other, "odd", [os.path.join(HERE, "odd.loom")])
+            compile_odd(other)
             for name in ("made/libodd.so", "made/odd.h"):
-                self.assertEqual(read(self.folder, name), read(other, name), name)
+                self.assertTrue(read(self.folder, name) == read(other, name), name)
         for name in ("made/libodd.so", "made/libkernels.so", "made/odd.h", "made/kernels.h"):
             content = read(self.folder, name)
             for place in (ROOT, self.folder, "loom-link-"):
-                self.assertNotIn(place.encode(), content, name)
+                self.assertFalse(place.encode() in content, f"{place} in {name}")
 
     def test_a_cache_makes_no_difference(self):
         with tempfile.TemporaryDirectory(prefix="loom-aot-cached-") as other:
             for _ in range(2):
-                compile_library(other, "odd", [os.path.join(HERE, "odd.loom")], "--cache=cache")
-                self.assertEqual(read(self.folder, "made/libodd.so"), read(other, "made/libodd.so"))
+                compile_odd(other, "--cache=cache")
+                self.assertTrue(read(self.folder, "made/libodd.so") == read(other, "made/libodd.so"))
             kept = sum(len(files) for _, _, files in os.walk(os.path.join(other, "cache")))
             self.assertEqual(kept, len(LEVELS) + 1)  # one for each level, and the bytes in use
 
@@ -189,7 +220,7 @@ class Made(unittest.TestCase):
 
     def test_only_the_levels_asked_for_are_there(self):
         with tempfile.TemporaryDirectory(prefix="loom-aot-one-") as one:
-            compile_library(one, "odd", [os.path.join(HERE, "odd.loom")], "--levels=x86-64-v2,x86-64")
+            compile_odd(one, "--levels=x86-64-v2,x86-64")
             symbols = run(["nm", "made/libodd.so"], one).stdout
             self.assertIn("odd_exp.x86-64-v2", symbols)
             self.assertIn("odd_exp.x86-64\n", symbols)
@@ -203,7 +234,7 @@ class Made(unittest.TestCase):
                          "  odd_exp_run(1, false, 0, 0, 0, 0, 0, 0, 0, from, to);\n"
                          '  puts(to[0] == 0 ? "flushed" : "kept");\n  return 0;\n}\n')
         with tempfile.TemporaryDirectory(prefix="loom-aot-flush-") as other:
-            compile_library(other, "odd", [os.path.join(HERE, "odd.loom")], "--denormals=flush")
+            compile_odd(other, "--denormals=flush")
             for folder, expected in ((self.folder, "kept"), (other, "flushed")):
                 run([OPTIONS.cc, "tiny.c", f'-DHEADER="{folder}/made/odd.h"',
                      f"{folder}/made/libodd.so", f"-Wl,-rpath,{folder}/made", "-o", "tiny"],
@@ -223,6 +254,17 @@ class Made(unittest.TestCase):
         parts = dict(re.findall(r"<gemv_i8\.([\w-]+)>:\n((?:.+\n)+)", code))
         self.assertIn("vpdp", parts["x86-64-v4-dot"])
         self.assertNotIn("vpdp", parts["x86-64-v4"])
+
+    def test_the_header_says_how_much_stack_a_kernel_takes(self):
+        with open(os.path.join(self.folder, "large.loom"), "w", encoding="utf-8") as source:
+            source.write(LARGE)
+        compile_library(self.folder, "large", ["large.loom"])
+        header = read(self.folder, "made/large.h").decode()
+        frame = int(re.search(r"Stack: (\d+) bytes", header)[1])
+        self.assertGreaterEqual(frame, 262144)
+        self.assertLess(frame, 262144 + 16384)
+        small = re.search(r"Stack: (\d+) bytes", read(self.folder, "made/odd.h").decode())
+        self.assertLess(int(small[1]), 4096)
 
     def test_requests_become_a_library(self):
         example = os.path.join(ROOT, "examples", "two_layer")

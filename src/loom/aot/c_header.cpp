@@ -20,13 +20,17 @@ constexpr std::string_view kIntroduction =
  *   K_shape   turns its workload into the shape of a dispatch
  *   K         runs the workgroups [begin, end) of a dispatch, numbered with x fastest; disjoint ranges
  *             may run on several threads at once
- return 0, or -1 where the workload has no dispatch: a count or size that is negative
+ *
+ * and K_geometry, which K_shape calls.
+ *
+ * K_run and K_shape return 0, or -1 where the workload has no dispatch: a count or size that is negative
  * or does not fit into 32 bits, a size of 0, or more workgroups than 64 bits can number. K_run has then
  * done nothing. What is said of a kernel below is for the caller to keep; nothing checks it.
  *
  * K takes one 8-byte slot for each argument, in the order below: the address of storage, or the bits of
  * a number in the low bytes and zeros above. Kernels keep no state, allocate nothing and may run on any
- * number of threads at once.
+ * number of threads at once. What a workgroup keeps lies on the stack of the thread that runs it: "Stack"
+ * says below how large a kernel's frame is, of the variant where it is largest.
  */
 #ifndef {guard}
 #define {guard}
@@ -101,18 +105,12 @@ constexpr std::string_view kEnd = R"(
 #endif
 )";
 
-std::string upper(std::string_view text) {
-  std::string all(text);
-  for (char& c : all) {
-    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
-  }
-  return all;
-}
-
 // What a comment of C can hold.
 std::string comment_text(std::string text) {
   for (size_t at = 0; (at = text.find("*/", at)) != std::string::npos;) text.replace(at, 2, "* /");
   for (size_t at = 0; (at = text.find("/*", at)) != std::string::npos;) text.replace(at, 2, "/ *");
+  // Or it would be a trigraph.
+  for (size_t at = 0; (at = text.find("??", at)) != std::string::npos;) text.insert(at + 1, " ");
   while (!text.empty() && (text.back() == '\\' || text.back() == ' ')) text.pop_back();
   return text;
 }
@@ -177,6 +175,7 @@ class KernelText {
           " * Where: {}.",
           joined(kernel_.contract, ", ", [](const std::string& each) { return each; }))));
     }
+    line(fmt::format(" * Stack: {} bytes.", kernel_.frame_bytes));
     line(" */");
   }
 
@@ -232,11 +231,10 @@ class KernelText {
 std::string c_header(const HeaderParts& parts) {
   const std::string levels =
       joined(parts.levels, ", ", [](const std::string& level) { return level; });
-  std::string text =
-      fmt::format(fmt::runtime(kIntroduction), fmt::arg("file", comment_text(parts.file_name)),
-                  fmt::arg("levels", levels),
-                  fmt::arg("guard", fmt::format("LOOM_LIBRARY_{}_H", upper(parts.prefix))),
-                  fmt::arg("prefix", parts.prefix));
+  std::string text = fmt::format(
+      fmt::runtime(kIntroduction), fmt::arg("file", comment_text(parts.file_name)),
+      fmt::arg("levels", levels), fmt::arg("guard", fmt::format("LOOM_LIBRARY_{}_H", parts.prefix)),
+      fmt::arg("prefix", parts.prefix));
   for (const CKernel& kernel : parts.kernels) text += KernelText(kernel).text();
   text += kEnd;
   return text;

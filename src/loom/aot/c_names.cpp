@@ -42,6 +42,11 @@ bool is_c_identifier(std::string_view name) {
 
 bool is_c_reserved(std::string_view name) {
   if (std::ranges::find(kReserved, name) != std::end(kReserved)) return true;
+  // Macros of <stdint.h> and <limits.h>.
+  static constexpr std::string_view kEndings[] = {"_MAX", "_MIN", "_C", "_WIDTH"};
+  if (std::ranges::any_of(kEndings, [&](std::string_view end) { return name.ends_with(end); })) {
+    return true;
+  }
   // `__` anywhere is C++'s; `_` is both languages' outside of functions.
   return name.starts_with('_') || name.contains("__") || name.starts_with("loom_");
 }

@@ -5,13 +5,13 @@
 #include <map>
 #include <set>
 
+#include "loom/aot/c_library_names.h"
 #include "loom/aot/c_names.h"
 #include "loom/dialect/access.h"
 #include "loom/dialect/export_name.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
 #include "loom/ir/walk.h"
-#include "loom/target/x86/symbols.h"
 
 namespace loom {
 namespace {
@@ -92,7 +92,7 @@ bool Describer::check_names(OpId kernel) {
   const std::string name(export_name(module_, kernel));
   if (!is_c_identifier(name)) return refuse(kernel, "that is no identifier");
   if (is_c_reserved(name)) return refuse(kernel, "C, C++ or the header keep that name");
-  if (is_memory_function(name) || is_math_function(name)) {
+  if (is_c_library_name(name)) {
     return refuse(kernel, "the C library has a function of that name");
   }
   const std::string whose = fmt::format("of '@{}'", symbol_text(module_, kernel));

@@ -1,6 +1,7 @@
 // Kernels as a C program sees them.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -31,6 +32,7 @@ struct CKernel {
   std::vector<CParameter> arguments;  // one for each slot
   // For each argument the workload value that it is, by name and type; -1 where it is none.
   std::vector<int> same_as;
+  uint64_t frame_bytes = 0;  // of its largest variant, known when they are compiled
 };
 
 // The functions that a header has besides the entry of a kernel.

@@ -17,6 +17,9 @@
 namespace loom {
 namespace {
 
+// What a function uses below its frame.
+constexpr uint64_t kRedZone = 128;
+
 void report_link(const FileError& error, Diagnostics& diagnostics) {
   if (error.path.empty()) {
     diagnostics.emit(Diag::LoweringInternal, {}, {{"detail", error.reason}});
@@ -47,7 +50,7 @@ class LibraryBuilder {
                  Diagnostics& diagnostics)
       : module_(module), kernels_(kernels), options_(options), diagnostics_(diagnostics) {}
 
-  std::optional<std::string> build(std::span<const CKernel> described, const std::string& prefix) {
+  std::optional<std::string> build(std::span<CKernel> described, const std::string& prefix) {
     // Whatever may run anywhere is generic code.
     codegen_ = X86Codegen::create({.opt_level = 2, .passes = "default<O2>"}, diagnostics_);
     if (codegen_ == nullptr || !add_choice(described, prefix) || !add_geometry(described) ||
@@ -55,9 +58,12 @@ class LibraryBuilder {
       return std::nullopt;
     }
     auto linked = link_shared_object(parts_);
-    if (linked) return std::move(*linked);
-    report_link(linked.error(), diagnostics_);
-    return std::nullopt;
+    if (!linked) {
+      report_link(linked.error(), diagnostics_);
+      return std::nullopt;
+    }
+    if (!measure(*linked, described)) return std::nullopt;
+    return std::move(*linked);
   }
 
  private:
@@ -90,6 +96,24 @@ class LibraryBuilder {
                      ? options_.compile(module_, kernels_, target, diagnostics_)
                      : compile_x86(module_, kernels_, OutputForm::Object, target, diagnostics_));
     });
+  }
+
+  // The frames of the variants that were linked.
+  bool measure(std::string_view linked, std::span<CKernel> described) {
+    std::string error;
+    const auto frames = frame_sizes(linked, error);
+    if (!frames) {
+      diagnostics_.emit(Diag::LoweringInternal, {}, {{"detail", error}});
+      return false;
+    }
+    for (CKernel& kernel : described) {
+      for (const CpuLevel* const level : options_.levels) {
+        const auto found = frames->find(kernel.name + variant_ending(*level));
+        if (found == frames->end()) continue;
+        kernel.frame_bytes = std::max(kernel.frame_bytes, found->second + kRedZone);
+      }
+    }
+    return true;
   }
 
   // The libraries that the objects call, as far as no object defines what they call.
@@ -136,7 +160,7 @@ std::optional<KernelLibrary> compile_library(Module& module, std::span<const OpI
                                              const LibraryOptions& options,
                                              Diagnostics& diagnostics) {
   const std::string prefix = library_prefix(options.file_name);
-  const auto described = describe_kernels(module, kernels, prefix, diagnostics);
+  auto described = describe_kernels(module, kernels, prefix, diagnostics);
   if (!described) return std::nullopt;
   auto object = LibraryBuilder(module, kernels, options, diagnostics).build(*described, prefix);
   if (!object) return std::nullopt;

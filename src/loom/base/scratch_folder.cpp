@@ -14,10 +14,12 @@ namespace fs = std::filesystem;
 
 ScratchFolder::ScratchFolder(const std::string& purpose) {
   std::error_code error;
-  const fs::path root = fs::temp_directory_path(error);
+  fs::path root = fs::temp_directory_path(error);
+  if (!error) root = fs::absolute(root, error);
   if (error) {
     const char* const named = std::getenv("TMPDIR");
-    problem_ = {named == nullptr ? "the temporary folder" : named, error.message()};
+    const bool is_named = named != nullptr && *named != '\0';
+    problem_ = {is_named ? named : "the temporary folder", error.message()};
     return;
   }
   std::string pattern = (root / ("loom-" + purpose + "-XXXXXX")).string();

@@ -1,11 +1,19 @@
 #include "loom/target/lld/link.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <lld/Common/Driver.h>
 #include <llvm/Support/raw_ostream.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <mutex>
 #include <string_view>
+#include <thread>
+#include <utility>
 
 #include "loom/base/file.h"
 #include "loom/base/scratch_folder.h"
@@ -25,12 +33,72 @@ std::string message_of(std::string said, const ScratchFolder& folder) {
   return said.empty() ? "the linker failed" : said;
 }
 
+// A pipe with a name that takes what the linker writes. Into a file it would write through a
+// mapping, and a full disk would end the process.
+class OutputPipe {
+ public:
+  explicit OutputPipe(std::string path) : path_(std::move(path)) {
+    if (::mkfifo(path_.c_str(), S_IRUSR | S_IWUSR) != 0) {
+      problem_ = std::strerror(errno);
+      return;
+    }
+    end_ = ::open(path_.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (end_ < 0) {
+      problem_ = std::strerror(errno);
+      return;
+    }
+    reader_ = std::jthread([this] { read_all(); });
+  }
+  OutputPipe(const OutputPipe&) = delete;
+  OutputPipe& operator=(const OutputPipe&) = delete;
+  ~OutputPipe() {
+    finish();
+    if (end_ >= 0) ::close(end_);
+  }
+  const std::string& path() const { return path_; }
+  const std::string& problem() const { return problem_; }  // empty where the pipe can be written
+
+  // What was written, when nobody writes any more.
+  std::string finish() {
+    if (!reader_.joinable()) return {};
+    // Where nothing was, the reader sees an end only after a beginning.
+    const int writer = ::open(path_.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+    if (writer >= 0) ::close(writer);
+    reader_.join();
+    return std::move(bytes_);
+  }
+
+ private:
+  void read_all() {
+    std::string block(size_t{1} << 16, '\0');
+    for (;;) {
+      pollfd waits{end_, POLLIN, 0};
+      (void)::poll(&waits, 1, -1);
+      const ssize_t count = ::read(end_, block.data(), block.size());
+      if (count > 0) {
+        bytes_.append(block, 0, static_cast<size_t>(count));
+      } else if (count == 0 || (errno != EAGAIN && errno != EINTR)) {
+        return;
+      }
+    }
+  }
+
+  std::string path_;
+  std::string problem_;
+  int end_ = -1;
+  std::string bytes_;
+  std::jthread reader_;
+};
+
 }  // namespace
 
 FileResult<std::string> link_shared_object(const SharedObjectParts& parts) {
   const ScratchFolder folder("link");
   if (folder.path().empty()) return std::unexpected(folder.problem());
-  const std::string output = folder.path() + "/output";
+  OutputPipe output(folder.path() + "/output");
+  if (!output.problem().empty()) {
+    return std::unexpected(FileError{output.path(), output.problem()});
+  }
   std::vector<std::string> args = {"ld.lld",
                                    "-shared",
                                    "--no-undefined",
@@ -40,7 +108,7 @@ FileResult<std::string> link_shared_object(const SharedObjectParts& parts) {
                                    "-znow",
                                    "--strip-debug",
                                    "-o",
-                                   output,
+                                   output.path(),
                                    "--soname=" + parts.soname};
   const auto add = [&](const std::vector<std::string>& files, std::string_view ending) {
     for (size_t i = 0; i < files.size(); ++i) {
@@ -69,7 +137,7 @@ FileResult<std::string> link_shared_object(const SharedObjectParts& parts) {
       return std::unexpected(FileError{"", message_of(std::move(said), folder)});
     }
   }
-  return read_file(output);
+  return output.finish();
 }
 
 }  // namespace loom

@@ -154,6 +154,8 @@ bool X86Codegen::Machine::describe(std::string& error) {
   LOOM_CHECK(target != nullptr, "no code generator for x86-64");
   // Otherwise constructors go where today's loaders do not look.
   cpp(target).Options.UseInitArray = true;
+  // Whoever links variants says how much stack they take.
+  cpp(target).Options.EmitStackSizeSection = !options.variant.empty();
   const llvm::MCSubtargetInfo& features_of = *cpp(target).getMCSubtargetInfo();
   floats = {.converts_half = features_of.checkFeatures("+f16c"),
             .fuses = features_of.checkFeatures("+fma")};

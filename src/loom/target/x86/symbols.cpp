@@ -1,6 +1,8 @@
 #include "loom/target/x86/symbols.h"
 
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Support/Endian.h>
+#include <llvm/Support/LEB128.h>
 
 #include <algorithm>
 #include <iterator>
@@ -31,6 +33,47 @@ std::optional<std::vector<std::string>> undefined_symbols(std::string_view objec
   }
   std::ranges::sort(names);
   return names;
+}
+
+std::optional<std::map<std::string, uint64_t>> frame_sizes(std::string_view object,
+                                                           std::string& error) {
+  const auto fail = [&](llvm::Error failure) {
+    error = llvm::toString(std::move(failure));
+    return std::nullopt;
+  };
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(
+      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
+  if (!parsed) return fail(parsed.takeError());
+  std::map<uint64_t, uint64_t> by_address;
+  for (const llvm::object::SectionRef& section : (*parsed)->sections()) {
+    auto name = section.getName();
+    if (!name) return fail(name.takeError());
+    if (*name != ".stack_sizes") continue;
+    auto content = section.getContents();
+    if (!content) return fail(content.takeError());
+    // The address of a function, and its size in a number of its own length.
+    for (size_t at = 0; at + sizeof(uint64_t) < content->size();) {
+      const uint64_t address = llvm::support::endian::read64le(content->data() + at);
+      at += sizeof address;
+      unsigned length = 0;
+      const char* problem = nullptr;
+      const uint64_t bytes =
+          llvm::decodeULEB128(content->bytes_begin() + at, &length, content->bytes_end(), &problem);
+      if (problem != nullptr) break;
+      at += length;
+      by_address[address] = bytes;
+    }
+  }
+  std::map<std::string, uint64_t> sizes;
+  for (const llvm::object::SymbolRef& symbol : (*parsed)->symbols()) {
+    auto name = symbol.getName();
+    if (!name) return fail(name.takeError());
+    auto address = symbol.getAddress();
+    if (!address) return fail(address.takeError());
+    const auto found = by_address.find(*address);
+    if (found != by_address.end()) sizes[name->str()] = found->second;
+  }
+  return sizes;
 }
 
 bool is_memory_function(std::string_view name) {
