@@ -157,6 +157,21 @@ TEST(Bytecode, ChecksKeepTheirPlacesWhenAsked) {
   EXPECT_EQ(lines, (std::vector<uint32_t>{3, 4}));
 }
 
+TEST(Bytecode, KeptPlacesDoNotSayWhereTheSourceLies) {
+  const std::string text =
+      "func.def public @f(%good: i1) {\n"
+      "  kernel.assert %good : i1\n"
+      "  func.return\n}\n";
+  SourceFiles files;
+  auto here = parse(files, "here/a.loom", text);
+  auto there = parse(files, "/there/a.loom", text + "// More.\n");
+  ASSERT_TRUE(here && there);
+  const WriteOptions options = {.strip = true, .keep_check_places = true};
+  const std::string bytes = write_bytecode(*here, options);
+  EXPECT_EQ(bytes, write_bytecode(*there, options));
+  EXPECT_EQ(bytes.find("here"), bytes.npos);
+}
+
 TEST(Bytecode, DeferredBodiesOpenWhenAsked) {
   SourceFiles files;
   auto module = parse(files, everything_path(), read_text(everything_path()));

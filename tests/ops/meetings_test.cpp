@@ -108,9 +108,14 @@ class Writer {
   void of_subgroup() {
     const std::string name = fresh();
     const std::string from = any().name;
-    switch (pick(5)) {
+    switch (pick(6)) {
       case 0:
-        line("{} = kernel.subgroup.reduce<minsi> {} : i32", name, from);
+        line("{} = kernel.subgroup.reduce<{}> {} : i32", name, pick(2) == 0 ? "minsi" : "addi",
+             from);
+        return values_.push_back({name, kSubgroup});
+      case 5:
+        line("{}_is = scalar.cmpi slt, {}, %one : i32", name, from);
+        line("{} = kernel.subgroup.vote.ballot {}_is : i1 -> i32", name, name);
         return values_.push_back({name, kSubgroup});
       case 1:
         line("{} = kernel.subgroup.scan<addi> {} {{direction = forward, mode = inclusive}} : i32",
@@ -232,13 +237,14 @@ Case random_case(uint64_t seed) {
   for (size_t at = 0; (at = body.find("<Nx", at)) != std::string::npos;) {
     body.replace(at + 1, 1, std::to_string(2 * items));
   }
+  const size_t values = size_t{2} * items;
   std::string text = kernel_text(2, body, shape);
   constexpr std::string_view kPlain = "kernel.def @k()";
   text.replace(text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
   text = fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) + text;
   return {fmt::format("seed {}, {} lanes", seed, lanes),
           std::move(text),
-          {noise(ScalarKind::I32, 2 * items, seed), zeros(ScalarKind::I32, 2 * items)},
+          {noise(ScalarKind::I32, values, seed), zeros(ScalarKind::I32, values)},
           shape,
           {}};
 }

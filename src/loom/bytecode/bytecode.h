@@ -26,7 +26,8 @@ struct WriteOptions {
   // Leaves out what does not change the meaning: locations, sources, comments, blank lines and SSA
   // names. Needs every kernel body to be opened.
   bool strip = false;
-  // With `strip`: keeps the places of checks (kernel.assert, sanitizer.*), which failures report.
+  // With `strip`: keeps the places of checks (kernel.assert, sanitizer.*), which failures report,
+  // with the names of their files but not of folders.
   bool keep_check_places = false;
 };
 

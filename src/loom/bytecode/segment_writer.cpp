@@ -1,3 +1,4 @@
+#include <filesystem>
 #include <unordered_set>
 #include <utility>
 
@@ -310,8 +311,9 @@ std::string SegmentWriter::State::finish(size_t outer) const {
   out.varint(files.used().size());
   for (uint32_t id : files.used()) {
     const SourceFiles::File& file = module.files().file(FileId(id));
-    out.text(file.path);
-    out.word64(file.hash);
+    // Stripped bytes are the same wherever the source lies and whatever else stands in it.
+    out.text(strip ? std::filesystem::path(file.path).filename().string() : file.path);
+    out.word64(strip ? 0 : file.hash);
   }
   out.varint(kinds.used().size());
   for (uint32_t kind : kinds.used()) out.text(op_info(static_cast<OpKind>(kind)).name);

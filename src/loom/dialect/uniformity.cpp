@@ -16,7 +16,19 @@ constexpr Variance kWorkgroupUniform = Distribution::Workgroup;
 constexpr Variance kSubgroupUniform = Distribution::Subgroup;
 constexpr Variance kVarying = Distribution::Lane;
 
-// Of an operation that asks which invocation runs it.
+// A reduction of equal values depends on how many there are, unless combining two of them gives
+// the same one.
+bool counts_lanes(CombiningKind kind) {
+  using enum CombiningKind;
+  return kind == AddI || kind == AddF || kind == MulI || kind == MulF || kind == XorI;
+}
+
+bool has_clusters(const Module& module, OpId reduction) {
+  return module.has_attr(reduction, attr_slot(KernelSubgroupReduce, "cluster_size"));
+}
+
+// Of an operation that asks which invocation runs it, or how many run it together: subgroups need
+// not have the same number of lanes.
 Variance variance_of_query(const Module& module, OpId op) {
   switch (module.op(op).kind) {
     case KernelWorkitemId:
@@ -29,7 +41,14 @@ Variance variance_of_query(const Module& module, OpId op) {
       return kVarying;
     case KernelSubgroupId:
     case KernelSubgroupActiveMask:
+    case KernelSubgroupVoteBallot:
+    case KernelSubgroupMatchAll:
       return kSubgroupUniform;
+    case KernelSubgroupReduce: {
+      const uint64_t kind = module.attr(op, attr_slot(KernelSubgroupReduce, "kind")).bits;
+      if (!counts_lanes(static_cast<CombiningKind>(kind))) return kClusterUniform;
+      return has_clusters(module, op) ? kVarying : kSubgroupUniform;
+    }
     case KernelWorkgroupId:
       return kWorkgroupUniform;
     case BufferAlloca: {
@@ -85,6 +104,11 @@ class VarianceFlow {
     if (variance_[value.index()] >= variance) return;
     variance_[value.index()] = variance;
     changed_.push_back(value);
+  }
+  void raise_results(OpId op, Variance variance) {
+    for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
+      raise(module_.result(op, i), variance);
+    }
   }
   void flow(ValueId from, ValueId to, Variance limit = kVarying) {
     edges_.push_back({to, limit, first_edge_[from.index()]});
@@ -145,22 +169,21 @@ void VarianceFlow::visit(OpId op) {
     case KernelWorkgroupVoteAll:
     case KernelWorkgroupVoteCount:
       return flow_to_results(module_.operand(op, 0), op, kWorkgroupUniform);
-    case KernelSubgroupReduce: {
-      const bool clusters = module_.has_attr(op, attr_slot(KernelSubgroupReduce, "cluster_size"));
-      return flow_to_results(module_.operand(op, 0), op, clusters ? kVarying : kSubgroupUniform);
-    }
+    case KernelSubgroupReduce:
+      raise_results(op, variance_of_query(module_, op));
+      return flow_to_results(module_.operand(op, 0), op,
+                             has_clusters(module_, op) ? kVarying : kSubgroupUniform);
     case KernelSubgroupBroadcast:
     case KernelSubgroupBroadcastFirst:
     case KernelSubgroupVoteAny:
     case KernelSubgroupVoteAll:
     case KernelSubgroupVoteBallot:
     case KernelSubgroupMatchAll:
+      raise_results(op, variance_of_query(module_, op));
       return flow_to_results(module_.operand(op, 0), op, kSubgroupUniform);
     default:
       if (module_.op(op).result_count == 0) return;
-      for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-        raise(module_.result(op, i), variance_of_query(module_, op));
-      }
+      raise_results(op, variance_of_query(module_, op));
       for (const ValueId operand : module_.operands(op)) flow_to_results(operand, op);
   }
 }
@@ -197,9 +220,7 @@ void VarianceFlow::visit_yield(OpId op) {
 void VarianceFlow::visit_call(OpId op) {
   for (const ValueId operand : module_.operands(op)) flow_to_results(operand, op);
   const OpId callee = module_.symbol(module_.attr(op, attr_slot(FuncCall, "callee")).string());
-  for (unsigned i = 0; i < module_.op(op).result_count; ++i) {
-    raise(module_.result(op, i), functions_[callee.index()]);
-  }
+  raise_results(op, functions_[callee.index()]);
 }
 
 namespace {
@@ -255,6 +276,7 @@ class UniformityChecker {
       exited_ = {};
       for_each_nested(module_, root, [&](OpId op) { check_op(op); });
     }
+    uniformity_ = nullptr;
   }
 
  private:

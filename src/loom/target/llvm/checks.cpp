@@ -4,6 +4,8 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <filesystem>
+
 #include "loom/base/check.h"
 #include "loom/dialect/op_info.h"
 #include "loom/ir/ir_text.h"
@@ -50,7 +52,9 @@ void BodyLowering::check(OpId op, llvm::Value* holds, const std::string& detail)
   std::string text = detail;
   if (kernel_.valid()) text += fmt::format(" in '@{}'", symbol_text(module_, kernel_));
   if (const Location at = module_.location(op); at.valid()) {
-    text += fmt::format(" at {}:{}:{}", module_.files().file(at.file).path, at.line, at.column);
+    // Code names no folder, so that it is the same wherever its source lies.
+    const std::filesystem::path path(module_.files().file(at.file).path);
+    text += fmt::format(" at {}:{}:{}", path.filename().string(), at.line, at.column);
   }
   llvm::Value* const args =
       queries_ != nullptr ? queries_->arguments() : llvm::ConstantPointerNull::get(b.getPtrTy());
