@@ -82,9 +82,8 @@ def compile_library(folder, name, inputs, *flags):
 
 
 def compile_odd(folder, *flags):
-    """Checks say where they stand, as the path of their file was given."""
-    shutil.copy(os.path.join(HERE, "odd.loom"), folder)
-    compile_library(folder, "odd", ["odd.loom"], *flags)
+    """Checks say where they stand, without the folders of their file."""
+    compile_library(folder, "odd", [shutil.copy(os.path.join(HERE, "odd.loom"), folder)], *flags)
 
 
 def read(folder, path):

@@ -12,13 +12,14 @@
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/MCTargetOptions.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Object/ObjectFile.h>
 #include <llvm/Object/SymbolSize.h>
 #include <llvm/Support/raw_ostream.h>
 
 #include <algorithm>
 #include <memory>
 #include <mutex>
+
+#include "loom/target/x86/object_file.h"
 
 namespace loom {
 namespace {
@@ -190,10 +191,9 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
     error = llvm::toString(std::move(failure));
     return std::nullopt;
   };
-  auto parsed = llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
-  if (!parsed) return fail(parsed.takeError());
-  if ((*parsed)->getArch() != llvm::Triple::x86_64) {
+  const auto parsed = open_object(object, error);
+  if (!parsed) return std::nullopt;
+  if (parsed->getArch() != llvm::Triple::x86_64) {
     error = "it is not for x86-64";
     return std::nullopt;
   }
@@ -206,7 +206,7 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
   };
   std::vector<Place> found;
   // ELFObjectFile.h would bring a header along that Clang does not take as C++23.
-  for (const auto& [symbol, size] : llvm::object::computeSymbolSizes(**parsed)) {
+  for (const auto& [symbol, size] : llvm::object::computeSymbolSizes(*parsed)) {
     auto type = symbol.getType();
     if (!type) return fail(type.takeError());
     if (*type != llvm::object::SymbolRef::ST_Function || size == 0) continue;
@@ -214,7 +214,7 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
     if (!name) return fail(name.takeError());
     auto section = symbol.getSection();
     if (!section) return fail(section.takeError());
-    if (*section == (*parsed)->section_end()) continue;
+    if (*section == parsed->section_end()) continue;
     auto content = (*section)->getContents();
     if (!content) return fail(content.takeError());
     auto address = symbol.getAddress();

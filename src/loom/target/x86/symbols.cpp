@@ -1,12 +1,12 @@
 #include "loom/target/x86/symbols.h"
 
-#include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/Endian.h>
 #include <llvm/Support/LEB128.h>
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
+
+#include "loom/target/x86/object_file.h"
 
 namespace loom {
 
@@ -16,11 +16,10 @@ std::optional<std::vector<std::string>> undefined_symbols(std::string_view objec
     error = llvm::toString(std::move(failure));
     return std::nullopt;
   };
-  auto parsed = llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
-  if (!parsed) return fail(parsed.takeError());
+  const auto parsed = open_object(object, error);
+  if (!parsed) return std::nullopt;
   std::vector<std::string> names;
-  for (const llvm::object::SymbolRef& symbol : (*parsed)->symbols()) {
+  for (const llvm::object::SymbolRef& symbol : parsed->symbols()) {
     auto flags = symbol.getFlags();
     if (!flags) return fail(flags.takeError());
     using llvm::object::BasicSymbolRef;
@@ -41,11 +40,10 @@ std::optional<std::map<std::string, uint64_t>> frame_sizes(std::string_view obje
     error = llvm::toString(std::move(failure));
     return std::nullopt;
   };
-  auto parsed = llvm::object::ObjectFile::createELFObjectFile(
-      llvm::MemoryBufferRef({object.data(), object.size()}, "object"));
-  if (!parsed) return fail(parsed.takeError());
+  const auto parsed = open_object(object, error);
+  if (!parsed) return std::nullopt;
   std::map<uint64_t, uint64_t> by_address;
-  for (const llvm::object::SectionRef& section : (*parsed)->sections()) {
+  for (const llvm::object::SectionRef& section : parsed->sections()) {
     auto name = section.getName();
     if (!name) return fail(name.takeError());
     if (*name != ".stack_sizes") continue;
@@ -65,7 +63,7 @@ std::optional<std::map<std::string, uint64_t>> frame_sizes(std::string_view obje
     }
   }
   std::map<std::string, uint64_t> sizes;
-  for (const llvm::object::SymbolRef& symbol : (*parsed)->symbols()) {
+  for (const llvm::object::SymbolRef& symbol : parsed->symbols()) {
     auto name = symbol.getName();
     if (!name) return fail(name.takeError());
     auto address = symbol.getAddress();
