@@ -236,6 +236,7 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
     return std::pair(a.section, a.address) < std::pair(b.section, b.address);
   });
   std::vector<MachineFunction> functions;
+  functions.reserve(found.size());
   for (Place& place : found) functions.push_back(std::move(place.function));
   return functions;
 }
