@@ -30,11 +30,7 @@ Case apart(std::string name, unsigned lanes, const std::string& how) {
   %two = scalar.constant 2 : i32
 )" + how + "  view.store %r, %w1[%at] : i32, view<20xi32>\n";
   std::string text = kernel_text(2, body, kShape);
-  if (lanes > 1) {
-    constexpr std::string_view kPlain = "kernel.def @k()";
-    text.replace(text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
-    text = fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) + text;
-  }
+  if (lanes > 1) text = with_subgroups(std::move(text), lanes);
   return {fmt::format("{}, {} lanes", name, lanes),
           std::move(text),
           {noise(ScalarKind::I32, kItems, 3), zeros(ScalarKind::I32, kItems)},

@@ -25,6 +25,13 @@ std::string kernel_text(unsigned buffers, const std::string& body, LoomDispatchS
   return text + body + "  kernel.return\n}\n";
 }
 
+std::string with_subgroups(std::string kernel_text, unsigned lanes) {
+  constexpr std::string_view kPlain = "kernel.def @k()";
+  kernel_text.replace(kernel_text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
+  return fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) +
+         kernel_text;
+}
+
 std::vector<Case> all_cases() {
   std::vector<Case> all;
   for (auto* const group :

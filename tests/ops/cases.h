@@ -21,6 +21,9 @@ std::string kernel_text(unsigned buffers, const std::string& body,
                         LoomDispatchShape shape = {{1, 1, 1}, {1, 1, 1}},
                         const std::string& before = "");
 
+// The same with a target whose subgroups have that many lanes.
+std::string with_subgroups(std::string kernel_text, unsigned lanes);
+
 std::vector<Case> apart_cases();
 std::vector<Case> atomic_cases();
 std::vector<Case> check_cases();

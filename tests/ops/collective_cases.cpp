@@ -79,11 +79,8 @@ Case numbers(std::string name, const std::string& how, std::string_view type) {
 
 // The same kernel where subgroups have that many lanes.
 Case widened(Case one, unsigned lanes) {
-  constexpr std::string_view kPlain = "kernel.def @k()";
   one.name += fmt::format(", {} lanes", lanes);
-  one.text.replace(one.text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
-  one.text =
-      fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) + one.text;
+  one.text = with_subgroups(std::move(one.text), lanes);
   return one;
 }
 

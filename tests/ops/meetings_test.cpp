@@ -238,12 +238,8 @@ Case random_case(uint64_t seed) {
     body.replace(at + 1, 1, std::to_string(2 * items));
   }
   const size_t values = size_t{2} * items;
-  std::string text = kernel_text(2, body, shape);
-  constexpr std::string_view kPlain = "kernel.def @k()";
-  text.replace(text.find(kPlain), kPlain.size(), "kernel.def target(@wide) @k()");
-  text = fmt::format("target.generic<reference> @wide {{subgroup_size = {}}}\n", lanes) + text;
   return {fmt::format("seed {}, {} lanes", seed, lanes),
-          std::move(text),
+          with_subgroups(kernel_text(2, body, shape), lanes),
           {noise(ScalarKind::I32, values, seed), zeros(ScalarKind::I32, values)},
           shape,
           {}};

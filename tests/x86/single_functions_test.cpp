@@ -314,40 +314,41 @@ TEST_P(SingleFunctions, AreVectorsInLoopsOverScalars) {
   }
 }
 
-class OfTwo : public SingleFunctions {};
+class OfTwo : public SingleFunctions {
+ protected:
+  // All pairs of special values, and random ones: add(runner, random, number of the pair).
+  template <class Add>
+  void run_pairs(const Function& function, const Add& add) {
+    Runner runner(function, "%x, %y");
+    for (const float x : kSpecial) {
+      for (const float y : kSpecial) runner.add(x, y);
+    }
+    std::mt19937 random(7);
+    const uint64_t rounds = std::min<uint64_t>(400'000'000, uint64_t{1} << 32) / step();
+    for (uint64_t i = 0; i < rounds; ++i) add(runner, random, i);
+  }
+};
 
 TEST_F(OfTwo, PowerIsWithinItsBound) {
-  const Function pow = {"pow", "powf", "", ScalarPowF, {}};
-  Runner runner(pow, "%x, %y");
-  for (const float x : kSpecial) {
-    for (const float y : kSpecial) runner.add(x, y);
-  }
-  std::mt19937 random(7);
-  const uint64_t rounds = std::min<uint64_t>(400'000'000, uint64_t{1} << 32) / step();
-  for (uint64_t i = 0; i < rounds; ++i) {
+  const auto add = [](Runner& runner, std::mt19937& random, uint64_t i) {
     // Where results are finite: y log2(x) within the exponents.
     const float x = from_word(random());
     const double range = 150 / std::max(std::fabs(std::log2(std::fabs(double{x}))), 1e-30);
     const double share = std::ldexp(static_cast<double>(random()), -31) - 1;
     const float y = i % 3 == 0 ? from_word(random()) : static_cast<float>(share * range);
     runner.add(i % 2 == 0 ? x : std::fabs(x), y);
-  }
+  };
+  run_pairs({"pow", "powf", "", ScalarPowF, {}}, add);
 }
 
 TEST_F(OfTwo, AngleIsWithinItsBound) {
-  const Function atan2 = {"atan2", "atan2f", "", ScalarAtan2F, {}};
-  Runner runner(atan2, "%x, %y");
-  for (const float y : kSpecial) {
-    for (const float x : kSpecial) runner.add(y, x);
-  }
-  std::mt19937 random(11);
-  const uint64_t rounds = std::min<uint64_t>(400'000'000, uint64_t{1} << 32) / step();
-  for (uint64_t i = 0; i < rounds; ++i) {
+  const auto add = [](Runner& runner, std::mt19937& random, uint64_t i) {
     // Every other one is near a diagonal.
     const float y = from_word(random());
     const double share = 1 + std::ldexp(static_cast<double>(random()), -33);
     runner.add(y, i % 2 == 0 ? from_word(random()) : static_cast<float>(y * share));
-  }
+  };
+  run_pairs({"atan2", "atan2f", "", ScalarAtan2F, {}}, add);
 }
 
 }  // namespace

@@ -195,8 +195,6 @@ bool Partner::stand_by() {
 }
 
 bool Partner::work() {
-  // For writing, so that taking up an offer needs no second transfer of the line.
-  __builtin_prefetch(&state_, 1);
   uint32_t offered = Offered;
   if (state_.load(std::memory_order_relaxed) != Offered ||
       !state_.compare_exchange_strong(offered, Taken, std::memory_order_acquire,

@@ -187,10 +187,6 @@ bool Decoder::decode(llvm::ArrayRef<uint8_t> bytes, uint64_t address, MachineFun
 
 std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view object,
                                                               std::string& error) {
-  const auto fail = [&](llvm::Error failure) {
-    error = llvm::toString(std::move(failure));
-    return std::nullopt;
-  };
   const auto parsed = open_object(object, error);
   if (!parsed) return std::nullopt;
   if (parsed->getArch() != llvm::Triple::x86_64) {
@@ -208,17 +204,17 @@ std::optional<std::vector<MachineFunction>> read_machine_code(std::string_view o
   // ELFObjectFile.h would bring a header along that Clang does not take as C++23.
   for (const auto& [symbol, size] : llvm::object::computeSymbolSizes(*parsed)) {
     auto type = symbol.getType();
-    if (!type) return fail(type.takeError());
+    if (!type) return failed(type.takeError(), error);
     if (*type != llvm::object::SymbolRef::ST_Function || size == 0) continue;
     auto name = symbol.getName();
-    if (!name) return fail(name.takeError());
+    if (!name) return failed(name.takeError(), error);
     auto section = symbol.getSection();
-    if (!section) return fail(section.takeError());
+    if (!section) return failed(section.takeError(), error);
     if (*section == parsed->section_end()) continue;
     auto content = (*section)->getContents();
-    if (!content) return fail(content.takeError());
+    if (!content) return failed(content.takeError(), error);
     auto address = symbol.getAddress();
-    if (!address) return fail(address.takeError());
+    if (!address) return failed(address.takeError(), error);
     const uint64_t begin = *address - (*section)->getAddress();
     if (begin > content->size() || size > content->size() - begin) {
       error = fmt::format("'{}' is outside of its section", name->str());

@@ -4,10 +4,18 @@
 #include <llvm/Object/ObjectFile.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace loom {
+
+// Nothing, and why in `error`.
+inline std::nullopt_t failed(llvm::Error failure, std::string& error) {
+  error = llvm::toString(std::move(failure));
+  return std::nullopt;
+}
 
 // Of bytes that outlive it. Null, and the reason in `error`, when they are no ELF object.
 inline std::unique_ptr<llvm::object::ObjectFile> open_object(std::string_view bytes,
@@ -15,7 +23,7 @@ inline std::unique_ptr<llvm::object::ObjectFile> open_object(std::string_view by
   auto parsed = llvm::object::ObjectFile::createELFObjectFile(
       llvm::MemoryBufferRef({bytes.data(), bytes.size()}, "object"));
   if (parsed) return std::move(*parsed);
-  error = llvm::toString(parsed.takeError());
+  failed(parsed.takeError(), error);
   return nullptr;
 }
 

@@ -12,22 +12,18 @@ namespace loom {
 
 std::optional<std::vector<std::string>> undefined_symbols(std::string_view object,
                                                           std::string& error) {
-  const auto fail = [&](llvm::Error failure) {
-    error = llvm::toString(std::move(failure));
-    return std::nullopt;
-  };
   const auto parsed = open_object(object, error);
   if (!parsed) return std::nullopt;
   std::vector<std::string> names;
   for (const llvm::object::SymbolRef& symbol : parsed->symbols()) {
     auto flags = symbol.getFlags();
-    if (!flags) return fail(flags.takeError());
+    if (!flags) return failed(flags.takeError(), error);
     using llvm::object::BasicSymbolRef;
     if ((*flags & BasicSymbolRef::SF_Undefined) == 0 || (*flags & BasicSymbolRef::SF_Weak) != 0) {
       continue;
     }
     auto name = symbol.getName();
-    if (!name) return fail(name.takeError());
+    if (!name) return failed(name.takeError(), error);
     if (!name->empty()) names.push_back(name->str());
   }
   std::ranges::sort(names);
@@ -36,19 +32,15 @@ std::optional<std::vector<std::string>> undefined_symbols(std::string_view objec
 
 std::optional<std::map<std::string, uint64_t>> frame_sizes(std::string_view object,
                                                            std::string& error) {
-  const auto fail = [&](llvm::Error failure) {
-    error = llvm::toString(std::move(failure));
-    return std::nullopt;
-  };
   const auto parsed = open_object(object, error);
   if (!parsed) return std::nullopt;
   std::map<uint64_t, uint64_t> by_address;
   for (const llvm::object::SectionRef& section : parsed->sections()) {
     auto name = section.getName();
-    if (!name) return fail(name.takeError());
+    if (!name) return failed(name.takeError(), error);
     if (*name != ".stack_sizes") continue;
     auto content = section.getContents();
-    if (!content) return fail(content.takeError());
+    if (!content) return failed(content.takeError(), error);
     // The address of a function, and its size in a number of its own length.
     for (size_t at = 0; at + sizeof(uint64_t) < content->size();) {
       const uint64_t address = llvm::support::endian::read64le(content->data() + at);
@@ -65,9 +57,9 @@ std::optional<std::map<std::string, uint64_t>> frame_sizes(std::string_view obje
   std::map<std::string, uint64_t> sizes;
   for (const llvm::object::SymbolRef& symbol : parsed->symbols()) {
     auto name = symbol.getName();
-    if (!name) return fail(name.takeError());
+    if (!name) return failed(name.takeError(), error);
     auto address = symbol.getAddress();
-    if (!address) return fail(address.takeError());
+    if (!address) return failed(address.takeError(), error);
     const auto found = by_address.find(*address);
     if (found != by_address.end()) sizes[name->str()] = found->second;
   }
